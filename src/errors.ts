@@ -34,7 +34,11 @@ export type AbortCause = "user" | "timeout" | "signal" | "shutdown";
 export class AbortedError extends PrimeAgentError {
   readonly abortCause: AbortCause;
 
-  constructor(abortCause: AbortCause = "user", message = "aborted", options: { cause?: unknown } = {}) {
+  constructor(
+    abortCause: AbortCause = "user",
+    message = "aborted",
+    options: { cause?: unknown } = {},
+  ) {
     super("aborted", message, options);
     this.abortCause = abortCause;
   }
