@@ -1,0 +1,184 @@
+/**
+ * One kernel boot, top-down: permit, Python environment, private folder,
+ * process, connection, restore, bootstrap cell. Each stage is reported while
+ * it happens; each can be aborted; a boot that fails leaves nothing behind.
+ */
+
+import { join } from "node:path";
+import { delay, raceWithAbort, Semaphore, throwIfAborted } from "../async.ts";
+import {
+  createIpcConnection,
+  createTcpConnection,
+  writeConnectionFile,
+} from "../jupyter/connection-file.ts";
+import type { ChannelPorts } from "../jupyter/connection-file.ts";
+import { debug } from "../log.ts";
+import { buildRlmBootstrapCode, type BootstrapOptions } from "./bootstrap.ts";
+import { ForkServerUnavailableError, KernelStartError } from "./errors.ts";
+import type { ForkServers } from "./fork-servers.ts";
+import type { HostHandlers } from "./host-bridge.ts";
+import { Kernel } from "./kernel.ts";
+import { spawnKernel, type KernelProcess, type LaunchConfig, type ReadyLine } from "./process.ts";
+import { makeRuntimeDir, removeRuntimeDir } from "./runtime-dir.ts";
+import { restoreNamespace, type RestoreReport } from "./snapshot.ts";
+
+/** A machine under load may take long to import IPython; whoever waits sees the stage meanwhile. */
+const READY_TIMEOUT_MS = 90_000;
+
+/** The interpreter and our Python side, found or built when the first kernel needs them. */
+export interface KernelRuntime {
+  /** The interpreter to run. */
+  python: string;
+  /** The folder that holds `launcher.py`. */
+  root: string;
+}
+
+/** What every boot of one session has in common. */
+export interface BootOptions {
+  /** Finds or builds the runtime; reports what takes time. */
+  prepare(report: (stage: string) => void, signal: AbortSignal): Promise<KernelRuntime>;
+  permits: Semaphore;
+  forkServers: ForkServers;
+  cwd: string;
+  /** Entries that go last on `sys.path`. */
+  paths: string[];
+  env: Record<string, string>;
+  transport: "ipc" | "tcp";
+  /** Preferred places for the private folder. */
+  runtimeDirs: string[];
+  handlers: HostHandlers;
+  bootstrap: BootstrapOptions;
+  snapshotDir?: string;
+  onLateReceipt?(receipt: unknown): void;
+}
+
+/** A kernel that is ready for cells. */
+export interface BootedKernel {
+  kernel: Kernel;
+  ready?: ReadyLine;
+  restore?: RestoreReport;
+  bootMs: number;
+}
+
+/**
+ * Boots a kernel.
+ *
+ * @throws KernelStartError with the last lines of stderr; AbortedError when `signal` fires.
+ */
+export async function bootKernel(
+  options: BootOptions,
+  report: (stage: string) => void,
+  signal: AbortSignal,
+): Promise<BootedKernel> {
+  const started = performance.now();
+  const runtime = await options.prepare(report, signal);
+  report("Waiting for a boot permit…");
+  const releasePermit = await options.permits.acquire(signal);
+  try {
+    report("Starting IPython kernel…");
+    const dir = makeRuntimeDir(options.runtimeDirs);
+    let process: KernelProcess | undefined;
+    try {
+      const connection =
+        options.transport === "ipc" ? createIpcConnection(dir) : createTcpConnection(freePorts());
+      const config: LaunchConfig = {
+        connection_file: join(dir, "connection.json"),
+        cwd: options.cwd,
+        paths: options.paths,
+        kernel_dir: dir,
+      };
+      writeConnectionFile(config.connection_file, connection);
+      process = await startProcess(runtime, config, options, signal);
+      const ready = await untilReady(process, signal);
+      const kernel = await Kernel.connect({ ...options, connection, process, dir, signal });
+      const restore = await setUp(kernel, options, report);
+      return {
+        kernel,
+        ready,
+        ...(restore && { restore }),
+        bootMs: Math.round(performance.now() - started),
+      };
+    } catch (error) {
+      process?.signal("SIGKILL", "group");
+      process?.release();
+      removeRuntimeDir(dir);
+      throw error;
+    }
+  } finally {
+    releasePermit();
+  }
+}
+
+/**
+ * Five free ports on loopback. Another program could take one before the kernel binds it; the start
+ * then fails and the next call tries again with others. Unix sockets, the default, have no such gap.
+ */
+function freePorts(): ChannelPorts {
+  const names = ["shell", "iopub", "stdin", "control", "hb"] as const;
+  const listeners = names.map(() =>
+    Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }),
+  );
+  const ports = Object.fromEntries(names.map((name, index) => [name, listeners[index]?.port ?? 0]));
+  for (const listener of listeners) listener.stop(true);
+  return ports as Record<(typeof names)[number], number>;
+}
+
+/** Forks where a template is at hand, else starts the launcher directly. */
+async function startProcess(
+  runtime: KernelRuntime,
+  config: LaunchConfig,
+  options: BootOptions,
+  signal: AbortSignal,
+): Promise<KernelProcess> {
+  const launcher = join(runtime.root, "launcher.py");
+  try {
+    const server = options.forkServers.next(runtime.python, launcher, options.env);
+    if (server) return await server.fork(config, options.env);
+  } catch (error) {
+    if (!(error instanceof ForkServerUnavailableError)) throw error;
+    debug("kernel", "starting directly instead of forking", error);
+  }
+  throwIfAborted(signal);
+  return spawnKernel({ python: runtime.python, launcher, config, env: options.env });
+}
+
+async function untilReady(process: KernelProcess, signal: AbortSignal): Promise<ReadyLine> {
+  const timer = new AbortController();
+  const tooLate = delay(READY_TIMEOUT_MS, timer.signal).then(() => {
+    throw new KernelStartError(`The kernel was not ready after ${READY_TIMEOUT_MS / 1000} s.`, {
+      stderrTail: process.stderrTail(),
+    });
+  });
+  tooLate.catch(() => undefined);
+  try {
+    return await raceWithAbort(Promise.race([process.ready, tooLate]), signal);
+  } finally {
+    timer.abort();
+  }
+}
+
+/** Restores, then runs the bootstrap cell: our own helpers win over what was restored. */
+async function setUp(
+  kernel: Kernel,
+  options: BootOptions,
+  report: (stage: string) => void,
+): Promise<RestoreReport | undefined> {
+  let restore: RestoreReport | undefined;
+  if (options.snapshotDir) {
+    report("Restoring the kernel's variables…");
+    restore = await restoreNamespace(kernel, options.snapshotDir);
+  }
+  const outcome = await kernel.execute(buildRlmBootstrapCode(options.bootstrap), {
+    silent: true,
+    onOutput: (output) => debug("kernel", "the bootstrap said", output),
+  });
+  if (outcome.status !== "ok") {
+    const reason = outcome.error
+      ? `${outcome.error.ename}: ${outcome.error.evalue}`
+      : outcome.status;
+    throw new KernelStartError(`The kernel's bootstrap failed (${reason}).`, {
+      stderrTail: outcome.error?.traceback.join("\n") ?? "",
+    });
+  }
+  return restore;
+}
