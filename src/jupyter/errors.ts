@@ -58,9 +58,9 @@ export class ConnectionFileError extends PrimeAgentError {
 export class KernelNotReadyError extends PrimeAgentError {
   readonly missing: string;
 
-  constructor(missing: string, message: string, options: { cause?: unknown } = {}) {
+  constructor(missing: string, message: string, options: { hint?: string; cause?: unknown } = {}) {
     super("kernel_not_ready", message, {
-      hint: "Restart the kernel, or allow it more time if the machine is busy.",
+      hint: options.hint || "Restart the kernel, or allow it more time if the machine is busy.",
       cause: options.cause,
     });
     this.missing = missing;

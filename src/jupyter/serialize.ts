@@ -6,7 +6,7 @@
 
 import { ProtocolError, type MessagePart } from "./errors.ts";
 import type { Header, JupyterMessage } from "./message.ts";
-import type { MessageSigner } from "./signing.ts";
+import type { MessageSigner, SignatureHistory } from "./signing.ts";
 
 /** Ends the routing prefix. Found by its exact bytes: the number of frames before it differs between kernels. */
 export const DELIMITER: Uint8Array = new TextEncoder().encode("<IDS|MSG>");
@@ -30,11 +30,16 @@ export function serialize(message: JupyterMessage<object>, signer: MessageSigner
 
 /**
  * The message in `frames`, verified before any of it is interpreted. Frames are
- * referred to, not copied. Integers beyond 2^53 lose precision.
+ * referred to, not copied. Integers beyond 2^53 lose precision. With a
+ * `history`, a message that was accepted before is refused.
  *
  * @throws {ProtocolError} the frames are no message, or not one of this kernel.
  */
-export function deserialize(frames: readonly Uint8Array[], signer: MessageSigner): JupyterMessage {
+export function deserialize(
+  frames: readonly Uint8Array[],
+  signer: MessageSigner,
+  history?: SignatureHistory,
+): JupyterMessage {
   const start = delimiterIndex(frames);
   const signature = frames[start + 1];
   const parts = frames.slice(start + 2, start + 6);
@@ -47,6 +52,9 @@ export function deserialize(frames: readonly Uint8Array[], signer: MessageSigner
     );
   }
   checkSignature(signer, parts, signature);
+  if (history && signer.enabled && !history.add(signature)) {
+    throw new ProtocolError("repeated_signature", "a message that was received before came again");
+  }
   return {
     identities: frames.slice(0, start),
     header: checkHeader(decodeJson("header", header)),

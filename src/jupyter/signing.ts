@@ -21,7 +21,9 @@ export const NATIVE_FROM_BYTES = 1024;
 
 const SIGNATURE_BYTES = 64;
 const NO_SIGNATURE = new Uint8Array(0);
+const HISTORY_GENERATION = 1024;
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /** Signs and verifies the messages of one kernel. An empty key means unsigned messages in both directions. */
 export class MessageSigner {
@@ -55,6 +57,25 @@ export class MessageSigner {
       difference |= expected.charCodeAt(i) ^ (signature[i] as number);
     }
     return difference === 0;
+  }
+}
+
+/** The signatures seen last on one connection. Each message has its own, so one that comes again is a replay. */
+export class SignatureHistory {
+  // Two generations: forgetting the older one is cheaper than forgetting one by one.
+  #recent = new Set<string>();
+  #older = new Set<string>();
+
+  /** Remembers a signature that was verified; false if it is already known. */
+  add(signature: Uint8Array): boolean {
+    const text = decoder.decode(signature);
+    if (this.#recent.has(text) || this.#older.has(text)) return false;
+    this.#recent.add(text);
+    if (this.#recent.size >= HISTORY_GENERATION) {
+      this.#older = this.#recent;
+      this.#recent = new Set();
+    }
+    return true;
   }
 }
 
