@@ -44,7 +44,11 @@ export interface KernelClientEvents {
   onIopub(message: JupyterMessage): void;
   /** The kernel asks for input. Without this handler stdin is not connected, so requests must have `allow_stdin: false`. */
   onStdin?(message: JupyterMessage): void;
-  /** A connection of a ready client broke. Comes once; pending replies reject with the same error, and the client is closed. */
+  /**
+   * A connection of a ready client broke. Comes once; pending replies reject with the same error and
+   * nothing can be sent any more. IOPub goes on until it ends too or the owner calls `close()`, so
+   * that the last output of a dying kernel is not lost.
+   */
   onLost(channel: string, error: Error): void;
   /** A message was malformed or badly signed; it was dropped and the connection goes on. */
   onDropped?(error: ProtocolError): void;
@@ -194,6 +198,7 @@ export class KernelClient {
   /** Closes all channels; pending replies reject with {@link ChannelClosedError} and no event follows. Idempotent. */
   close(): void {
     this.#end(new ChannelClosedError("kernel"));
+    this.#iopub.close();
   }
 
   #nextId(): string {
@@ -264,7 +269,6 @@ export class KernelClient {
   #end(error: Error): void {
     if (this.#ended) return;
     this.#ended = error;
-    this.#iopub.close();
     for (const socket of Object.values(this.#dealers)) socket.close();
     this.#heartbeat.close();
     this.#pending.failAll(error);
