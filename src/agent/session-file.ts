@@ -3,7 +3,7 @@
  * and appending one record with one write. Nothing here rewrites a file.
  */
 
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { errorMessage } from "../errors.ts";
 import { debug } from "../log.ts";
 import { SessionUnreadableError } from "./errors.ts";
@@ -29,13 +29,23 @@ export interface SessionContent {
 
 /** Reads a session file and takes every intact record out of it. Throws {@link SessionUnreadableError}. */
 export function readSessionFile(path: string): SessionContent {
-  let bytes: Buffer;
+  requireFile(path);
   try {
-    bytes = readFileSync(path);
+    return parseSession(readFileSync(path));
   } catch (error) {
     throw new SessionUnreadableError(path, errorMessage(error), { cause: error });
   }
-  return parseSession(bytes);
+}
+
+/** Throws {@link SessionUnreadableError} unless `path` is a regular file: a pipe or device may never end. */
+export function requireFile(path: string): void {
+  let isFile: boolean;
+  try {
+    isFile = statSync(path).isFile();
+  } catch (error) {
+    throw new SessionUnreadableError(path, errorMessage(error), { cause: error });
+  }
+  if (!isFile) throw new SessionUnreadableError(path, "it is not a file");
 }
 
 /** Takes every intact record out of `bytes`, in order; never throws. */

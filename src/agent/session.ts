@@ -3,38 +3,37 @@
  * and the lock that keeps it to one process. The same class serves a run that is not saved.
  */
 
-import { mkdirSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { errorMessage, UsageError } from "../errors.ts";
 import type { Message, ToolResultMessage, Usage } from "../message.ts";
 import { addUsage, emptyUsage } from "../message.ts";
-import { SessionLockedError, SessionUnreadableError } from "./errors.ts";
+import { SessionLockedError } from "./errors.ts";
 import { activeBranch, contextItems, type ContextItem } from "./session-context.ts";
 import {
   newEntryId,
-  SESSION_VERSION,
   type EntryDraft,
   type SessionEntry,
   type SessionHeader,
 } from "./session-entry.ts";
-import { readSessionFile, SessionWriter, type SessionContent } from "./session-file.ts";
+import {
+  readSessionFile,
+  requireFile,
+  SessionWriter,
+  type SessionContent,
+} from "./session-file.ts";
+import {
+  artifactsPath,
+  isSafeId,
+  lostHeader,
+  newHeader,
+  removeSessionFiles,
+  sessionPath,
+  type SessionCreateOptions,
+} from "./session-header.ts";
 import { lockSession, type SessionLock } from "./session-lock.ts";
 import { isNewerVersion } from "./session-record.ts";
 import { lostResult, openCalls, repairTranscript } from "./session-repair.ts";
-
-/** What a new session is made of. */
-export interface SessionCreateOptions {
-  /** The program's folder (`~/.prime/agent`); for a sub-agent, its parent's artifact folder. */
-  home: string;
-  cwd: string;
-  /** Default: a new UUID. Used as the file's name. */
-  id?: string;
-  name?: string;
-  /** File of the session that this one comes from. */
-  parent?: string;
-  /** Sub-agent levels above this one. */
-  depth?: number;
-}
 
 /** A session for appending and for reading the model's context. Owns a file handle and a lock: close it. */
 export class Session {
@@ -60,7 +59,7 @@ export class Session {
   private constructor(header: SessionHeader, path: string | undefined) {
     this.header = header;
     this.path = path;
-    this.id = SAFE_ID.test(header.id) ? header.id : basename(path ?? "session", ".jsonl");
+    this.id = isSafeId(header.id) ? header.id : basename(path ?? "session", ".jsonl");
   }
 
   /**
@@ -99,6 +98,7 @@ export class Session {
    * {@link SessionLockedError}.
    */
   static open(path: string): Session {
+    requireFile(path);
     let lock: SessionLock | undefined;
     let lockFailure: unknown;
     try {
@@ -297,62 +297,7 @@ export class Session {
   }
 }
 
-/** Where the session `id` of the program's folder `home` lies. */
-export function sessionPath(home: string, id: string): string {
-  return join(home, "sessions", `${id}.jsonl`);
-}
-
-/**
- * The artifact folder of the session file at `path`: `session-artifacts/<id>` beside the
- * `sessions` folder, or a folder beside a file that lies elsewhere.
- */
-export function artifactsPath(path: string): string {
-  const stem = basename(path, ".jsonl");
-  const folder = dirname(path);
-  return basename(folder) === "sessions"
-    ? join(dirname(folder), "session-artifacts", stem)
-    : join(folder, `${stem}.artifacts`);
-}
-
-/** Removes the session file at `path` and its artifacts, not its lock. */
-export function removeSessionFiles(path: string): void {
-  rmSync(path, { force: true });
-  rmSync(artifactsPath(path), { recursive: true, force: true });
-}
-
-const SAFE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
-function newHeader(options: Omit<SessionCreateOptions, "home">): SessionHeader {
-  const id = options.id ?? crypto.randomUUID();
-  if (!SAFE_ID.test(id)) {
-    throw new UsageError(`the session id ${JSON.stringify(id)} can't be a file name`, {
-      hint: "Use letters, digits, dots and hyphens; a UUID is best.",
-    });
-  }
-  return {
-    type: "session",
-    version: SESSION_VERSION,
-    id,
-    timestamp: new Date().toISOString(),
-    cwd: options.cwd,
-    ...(options.parent === undefined ? {} : { parentSession: options.parent }),
-    ...(options.depth ? { rlmDepth: options.depth } : {}),
-  };
-}
-
-/** A header for a file that lost its own: the entries are worth more than the missing line. */
-function lostHeader(path: string, content: SessionContent): SessionHeader {
-  const first = content.entries[0];
-  if (!first) throw new SessionUnreadableError(path, "it holds no record of a session");
-  return {
-    type: "session",
-    version: SESSION_VERSION,
-    id: basename(path, ".jsonl"),
-    timestamp: first.timestamp,
-    cwd: "",
-  };
-}
-
+/** What a person is told about a file that was not whole. */
 function contentWarnings(content: SessionContent, header: SessionHeader): string[] {
   const warnings: string[] = [];
   const torn = content.faults.find((fault) => fault.kind === "torn");
