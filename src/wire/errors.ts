@@ -72,11 +72,12 @@ export class HandshakeTimeoutError extends WireError {
  * mismatch (another mechanism, another socket type), so the hint names the usual reasons.
  */
 export class HandshakeClosedError extends WireError {
-  constructor() {
+  constructor(cause?: unknown) {
     super("handshake_closed", "the peer closed the connection during the handshake", {
       hint:
         "It may require CURVE encryption, be another kind of socket " +
         "(ports of the connection file mixed up), or be shutting down.",
+      cause,
     });
   }
 }
@@ -222,7 +223,7 @@ export class TooManyFramesError extends WireError {
 /** A command without a name, or with one that runs past its end, or a PING without its TTL. */
 export class MalformedCommandError extends WireError {
   constructor(detail: string) {
-    super("malformed_command", `the peer sent a malformed command: ${detail}`);
+    super("malformed_command", `the peer sent a malformed command: ${detail}`, { fatal: true });
   }
 }
 
@@ -252,6 +253,15 @@ export class SocketClosedError extends WireError {
         cause,
       },
     );
+  }
+}
+
+/** The routing id that we were to announce is not one. */
+export class IdentityError extends WireError {
+  constructor() {
+    super("identity_invalid", "a routing id has 1 to 255 octets and does not start with 00", {
+      fatal: true,
+    });
   }
 }
 
