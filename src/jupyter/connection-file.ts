@@ -119,9 +119,7 @@ export async function readConnectionFile(
 export function channelEndpoint(info: ConnectionInfo, channel: ChannelName): Endpoint {
   const port = info[`${channel}_port`];
   if (info.transport === "tcp") return { transport: "tcp", host: info.ip, port };
-  // "@name" is libzmq's spelling of a socket in Linux's abstract namespace.
-  const path = `${info.ip}-${port}`;
-  return { transport: "ipc", path: path.startsWith("@") ? `\0${path.slice(1)}` : path };
+  return { transport: "ipc", path: `${info.ip}-${port}` };
 }
 
 /** The file may be complete in a moment. */

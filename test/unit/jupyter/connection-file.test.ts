@@ -60,11 +60,6 @@ describe("creating a connection", () => {
   test("gives endpoints on the chosen TCP ports", () => {
     expect(channelEndpoint(TCP, "hb")).toEqual({ transport: "tcp", host: "127.0.0.1", port: 1005 });
   });
-
-  test("maps libzmq's @ to the abstract namespace", () => {
-    const info: ConnectionInfo = { ...TCP, transport: "ipc", ip: "@pa", iopub_port: 2 };
-    expect(channelEndpoint(info, "iopub")).toEqual({ transport: "ipc", path: "\0pa-2" });
-  });
 });
 
 describe("writing a connection file", () => {
