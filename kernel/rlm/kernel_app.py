@@ -1,0 +1,170 @@
+"""The kernel itself: ipykernel's application without its command line, files and debugger.
+
+Nothing is read from the user's IPython configuration and nothing is written to the home folder: the
+same cell does the same thing on every machine. Works with ipykernel 6.17 to 7 and IPython 8.5 to 9.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+import threading
+from typing import Any
+
+from rlm.lean_imports import lean_imports
+
+with lean_imports():
+    import IPython.core.release
+    import ipykernel._version
+    import zmq
+    from IPython.core.profiledir import ProfileDir
+    from ipykernel.control import ControlThread
+    from ipykernel.heartbeat import Heartbeat
+    from ipykernel.ipkernel import IPythonKernel
+    from ipykernel.kernelapp import IPKernelApp
+    from ipykernel.kernelbase import Kernel
+    from traitlets import observe
+    from traitlets.config import Config
+    from zmq.eventloop.zmqstream import ZMQStream
+
+IPYTHON_VERSION: str = IPython.core.release.version
+IPYKERNEL_VERSION: str = ipykernel._version.__version__
+
+CHANNEL_PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
+
+
+class PrivateProfile(ProfileDir):
+    """An IPython profile that makes no folders; `%store` makes its own when it is used."""
+
+    @observe("location")
+    def _location_changed(self, change: Any) -> None:
+        """Keeps ProfileDir from filling the folder."""
+
+
+class BoundHeartbeat(Heartbeat):
+    """A heartbeat whose socket is bound before its thread runs, so that ready means ready."""
+
+    def bind(self) -> None:
+        """Binds; `zmq.ZMQError` when the address can't be had."""
+        self.socket = self.context.socket(zmq.ROUTER)
+        self.socket.linger = 1000
+        self._bind_socket()
+
+    def run(self) -> None:
+        """Echoes until the context ends."""
+        while True:
+            try:
+                zmq.device(zmq.QUEUE, self.socket, self.socket)
+            except zmq.ZMQError as error:
+                if error.errno == errno.EINTR:
+                    continue
+                self.socket.close()
+                return
+
+
+class NoSubshells:
+    """Stands for ipykernel 7's shell channel thread, which we do without.
+
+    It only serves subshells, costs a thread hop for each message, and before 7.4 could leave a
+    request unread until the next one came.
+    """
+
+    parent_thread = threading.main_thread()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class AgentKernel(IPythonKernel):
+    """IPython's kernel with our answers to interrupts that do not wake it, forks and shutdown."""
+
+    @property
+    def _supports_kernel_subshells(self) -> bool:
+        return False
+
+    def start(self) -> None:
+        """Starts reading the channels, without the debugger's."""
+        self.shell.exit_now = False
+        super(IPythonKernel, self).start()
+
+
+class KernelApp(IPKernelApp):
+    """Opens one kernel on the addresses of a connection file."""
+
+    kernel_class = AgentKernel
+
+    def open(self, connection_file: str, profile_folder: str) -> None:
+        """Makes the kernel and binds its sockets. Afterwards clients can connect; `start()` serves them."""
+        self.init_crash_handler()
+        self.profile_dir = PrivateProfile(location=profile_folder, parent=self)
+        self.init_pdb()
+        self.connection_file = connection_file
+        self.load_connection_file()
+        self.init_sockets()
+        self.init_heartbeat()
+        self.init_io()
+        self.init_signal()
+        self.init_kernel()
+        self.init_shell()
+        self.init_gui_pylab()
+        self.init_extensions()
+        self.shell.user_ns_hidden.update(self.shell.user_ns)
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        """The ports that the channels are bound to, for a connection file that left them open."""
+        return {name: getattr(self, name) for name in CHANNEL_PORTS}
+
+    def init_control(self, context: Any) -> None:
+        """The control channel, without the debugger's sockets."""
+        self.control_socket = context.socket(zmq.ROUTER)
+        self.control_socket.linger = 1000
+        self.control_socket.router_handover = 1
+        self.control_port = self._bind_socket(self.control_socket, self.control_port)
+        self.control_thread = ControlThread(daemon=True)
+
+    def init_heartbeat(self) -> None:
+        """The heartbeat, on its own context because libzmq may wait for the GIL in a shared one."""
+        self.heartbeat = BoundHeartbeat(zmq.Context(), (self.transport, self.ip, self.hb_port))
+        self.heartbeat.bind()
+        self.hb_port = self.heartbeat.port
+        self.heartbeat.start()
+
+    def init_kernel(self) -> None:
+        """The kernel and its channels' streams."""
+        control_stream = ZMQStream(self.control_socket, self.control_thread.io_loop)
+        self.control_thread.start()
+        self.kernel = AgentKernel.instance(
+            parent=self,
+            session=self.session,
+            control_stream=control_stream,
+            control_thread=self.control_thread,
+            shell_stream=ZMQStream(self.shell_socket),
+            shell_channel_thread=NoSubshells(),
+            iopub_thread=self.iopub_thread,
+            iopub_socket=self.iopub_socket,
+            stdin_socket=self.stdin_socket,
+            log=self.log,
+            profile_dir=self.profile_dir,
+            user_ns=self.user_ns,
+        )
+        self.kernel.record_ports(self.addresses)
+        self.displayhook.get_execution_count = lambda: self.kernel.execution_count
+
+
+def kernel_config() -> Config:
+    """The settings of IPython that differ from its defaults."""
+    config = Config()
+    config.InteractiveShell.colors = "nocolor" if IPython.core.release.version_info[0] >= 9 else "NoColor"
+    config.HistoryManager.enabled = False
+    config.Completer.use_jedi = False
+    return config
+
+
+def make_app() -> KernelApp:
+    """The process's one KernelApp, not yet opened."""
+    return KernelApp.instance(config=kernel_config(), log_level=logging.ERROR)
