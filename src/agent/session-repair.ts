@@ -3,7 +3,7 @@
  * result, directly after the reply that made it, and no result is without its call.
  */
 
-import type { Message, ToolCallBlock, ToolResultMessage } from "../message.ts";
+import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../message.ts";
 
 /**
  * The transcript with calls and results paired. Calls without a result get {@link lostResult};
@@ -26,7 +26,7 @@ export function repairTranscript(messages: readonly Message[]): Message[] {
     const turn = messages.slice(index, turnEnd(messages, index));
     const results = takeResults(turn);
     for (const call of toolCalls(message)) {
-      repaired.push(results.get(call.id)?.shift() ?? lostResult(call, message.timestamp));
+      repaired.push(results.get(call.id)?.shift() ?? missingResult(call, message));
     }
     repaired.push(...turn.filter((other) => other.role !== "toolResult"));
     index += turn.length;
@@ -34,30 +34,47 @@ export function repairTranscript(messages: readonly Message[]): Message[] {
   return repaired;
 }
 
-/** The tool calls of the last reply that have no result yet, in order. */
+/** The tool calls of the last reply that may have run and have no result, in order. */
 export function openCalls(messages: readonly Message[]): ToolCallBlock[] {
   const at = messages.findLastIndex((message) => message.role === "assistant");
   const last = messages[at];
-  if (!last) return [];
+  if (!last || isBroken(last)) return [];
   const results = takeResults(messages.slice(at + 1));
   return toolCalls(last).filter((call) => results.get(call.id)?.shift() === undefined);
 }
 
 /** The result that stands for one that was never written. */
 export function lostResult(call: ToolCallBlock, timestamp: number): ToolResultMessage {
+  return errorResult(
+    call,
+    "lost: the program ended before this call finished. It may have taken effect in part.",
+    timestamp,
+  );
+}
+
+/** The calls of a reply that broke off were never run, so nothing of them is lost. */
+function missingResult(call: ToolCallBlock, reply: AssistantMessage): ToolResultMessage {
+  return isBroken(reply)
+    ? errorResult(call, "not run: the reply broke off before it was complete.", reply.timestamp)
+    : lostResult(call, reply.timestamp);
+}
+
+function errorResult(call: ToolCallBlock, text: string, timestamp: number): ToolResultMessage {
   return {
     role: "toolResult",
     toolCallId: call.id,
     toolName: call.name,
-    content: [
-      {
-        type: "text",
-        text: "lost: the program ended before this call finished. It may have taken effect in part.",
-      },
-    ],
+    content: [{ type: "text", text }],
     isError: true,
     timestamp,
   };
+}
+
+function isBroken(message: Message): boolean {
+  return (
+    message.role === "assistant" &&
+    (message.stopReason === "error" || message.stopReason === "aborted")
+  );
 }
 
 /** Where the next reply stands at or after `index`, or the end. */

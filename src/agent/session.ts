@@ -6,7 +6,7 @@
 import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { errorMessage, UsageError } from "../errors.ts";
-import type { Message, ToolResultMessage, Usage } from "../message.ts";
+import type { Message, Usage } from "../message.ts";
 import { addUsage, emptyUsage } from "../message.ts";
 import { SessionLockedError } from "./errors.ts";
 import { activeBranch, contextItems, type ContextItem } from "./session-context.ts";
@@ -148,7 +148,7 @@ export class Session {
       session.warnings.push(`what follows is not saved to ${path}: ${errorMessage(failure)}`);
     }
     session.warnings.push(...contentWarnings(content, header));
-    session.#adopt(content.entries);
+    session.#take(content.entries);
     return session;
   }
 
@@ -225,9 +225,14 @@ export class Session {
     this.#ids.add(entry.id);
     this.#branch.push(entry);
     this.#context = undefined;
-    const failure = this.#writer?.append(entry);
-    if (failure) this.#warnOnce(`the session can't be saved at present: ${failure.message}`);
+    this.#save(entry);
     return entry;
+  }
+
+  /** Copies the history of another session, ids and all, into this empty one. */
+  adopt(entries: readonly SessionEntry[]): void {
+    for (const entry of entries) this.#save(entry);
+    this.#take(entries);
   }
 
   /** Appends a message of the transcript; returns its entry's id. */
@@ -279,17 +284,21 @@ export class Session {
     return this.#context;
   }
 
-  #adopt(entries: readonly SessionEntry[]): void {
+  /** Makes `entries`, which are saved already, the history, and answers calls that were lost. */
+  #take(entries: readonly SessionEntry[]): void {
     for (const entry of entries) this.#ids.add(entry.id);
-    this.#branch.push(...activeBranch(entries));
-    const context = contextItems(this.#branch).map((item) => item.message);
-    const lost: ToolResultMessage[] = openCalls(context).map((call) =>
-      lostResult(call, Date.now()),
-    );
-    for (const message of lost) this.append({ type: "message", message });
+    for (const entry of activeBranch(entries)) this.#branch.push(entry);
+    this.#context = undefined;
+    const lost = openCalls(this.contextItems().map((item) => item.message));
+    for (const call of lost) this.appendMessage(lostResult(call, Date.now()));
     if (lost.length > 0) {
       this.warnings.push(`${lost.length} tool call(s) never finished; the model is told so`);
     }
+  }
+
+  #save(record: SessionEntry): void {
+    const failure = this.#writer?.append(record);
+    if (failure) this.#warnOnce(`the session can't be saved at present: ${failure.message}`);
   }
 
   #warnOnce(warning: string): void {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { lostResult, openCalls, repairTranscript } from "../../../src/agent/session-repair.ts";
-import type { Message } from "../../../src/message.ts";
+import { messageText, type Message } from "../../../src/message.ts";
 import { assistant, call, result, user } from "../../support/transcript.ts";
 
 const a = assistant("", "a");
@@ -92,6 +92,15 @@ function expectPaired(messages: readonly Message[]): void {
   }
   expect(expected).toEqual([]);
 }
+
+test("a call of a reply that broke off was not run, and is not open", () => {
+  const broken: Message = { ...a, stopReason: "aborted" };
+  const [, answer] = repairTranscript([broken]);
+  expect(answer && messageText(answer)).toBe(
+    "not run: the reply broke off before it was complete.",
+  );
+  expect(openCalls([broken])).toEqual([]);
+});
 
 describe("openCalls", () => {
   test("names the calls of the last reply that nothing answered", () => {
