@@ -23,12 +23,12 @@ const newPath = () => join(directory, `${(files += 1)}.json`);
 const TCP = createTcpConnection({ shell: 1001, iopub: 1002, stdin: 1003, control: 1004, hb: 1005 });
 const VALID: ConnectionInfo = { ...TCP, key: "k", kernel_name: "python3" };
 
-async function errorOf(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
+/** The error that a promise rejects with. */
+const rejectionOf = (promise: Promise<unknown>) =>
+  promise.then(
     () => undefined,
     (error) => error,
   );
-}
 
 describe("creating a connection", () => {
   test("gives unix sockets of their own name in the directory, and a new key", () => {
@@ -144,7 +144,7 @@ describe("reading a connection file", () => {
   test.each([...WRONG])("$name names what is wrong", async ({ text, field, says }) => {
     const path = newPath();
     writeFileSync(path, text);
-    const error = await errorOf(readConnectionFile(path));
+    const error = await rejectionOf(readConnectionFile(path));
     expect(error).toBeInstanceOf(ConnectionFileError);
     expect(error).toMatchObject({ code: "connection_file", path, field });
     expect((error as Error).message).toContain(says);
@@ -159,9 +159,9 @@ describe("reading a connection file", () => {
   });
 
   test("that does not exist, or is a folder, says so", async () => {
-    const missing = await errorOf(readConnectionFile(newPath()));
+    const missing = await rejectionOf(readConnectionFile(newPath()));
     expect((missing as Error).message).toContain("no such file");
-    const folder = await errorOf(readConnectionFile(directory, { timeoutMs: 60_000 }));
+    const folder = await rejectionOf(readConnectionFile(directory, { timeoutMs: 60_000 }));
     expect((folder as Error).message).toContain("EISDIR");
   });
 
@@ -183,17 +183,17 @@ describe("reading a connection file", () => {
   test("does not wait for a file that can't become right", async () => {
     const path = newPath();
     writeFileSync(path, change({ transport: "inproc" }));
-    expect(await errorOf(readConnectionFile(path, { timeoutMs: 60_000 }))).toMatchObject({
+    expect(await rejectionOf(readConnectionFile(path, { timeoutMs: 60_000 }))).toMatchObject({
       field: "transport",
     });
   });
 
   test("gives up after its time with what is missing, and at once when aborted", async () => {
     const path = newPath();
-    expect(await errorOf(readConnectionFile(path, { timeoutMs: 20 }))).toMatchObject({ path });
+    expect(await rejectionOf(readConnectionFile(path, { timeoutMs: 20 }))).toMatchObject({ path });
     const abort = new AbortController();
     const reading = readConnectionFile(path, { timeoutMs: 60_000, signal: abort.signal });
     abort.abort();
-    expect(await errorOf(reading)).toBeInstanceOf(AbortedError);
+    expect(await rejectionOf(reading)).toBeInstanceOf(AbortedError);
   });
 });
