@@ -47,7 +47,9 @@ export function findSession(home: string, query: string, cwd: string): string {
     throw new UsageError(`there is no session file ${path}`, { hint: LIST_HINT });
   }
   const ids = sessionIds(home);
-  const byId = ids.includes(query) ? [query] : ids.filter((id) => id.startsWith(query));
+  const byId = ids.includes(query)
+    ? [query]
+    : ids.filter((id) => query !== "" && id.startsWith(query));
   const found = byId.length > 0 ? byId : idsByName(home, query);
   if (found.length === 1) return join(home, "sessions", `${found[0]}.jsonl`);
   if (found.length > 1) {

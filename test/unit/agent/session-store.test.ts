@@ -110,6 +110,7 @@ describe("findSession", () => {
     ["beff", 'there is no session "beff"; the nearest: beef0000-3333'],
     ["0190aaac", 'there is no session "0190aaac"; the nearest: 0190aaa'],
     ["count the files please", 'there is no session "count the files please"'],
+    ["", 'there is no session ""'],
     ["./none.jsonl", "there is no session file /w/none.jsonl"],
   ])("refuses %p with a message that helps", (query, message) => {
     using dir = new TempDir();
