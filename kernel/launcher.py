@@ -7,6 +7,7 @@ change it. The JSON is described at `rlm.process.run` and `rlm.fork_server.serve
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -18,6 +19,8 @@ STARTED = time.monotonic()
 
 def main(argument: str) -> None:
     """Does what the JSON argument says and exits with the kernel's exit code."""
+    # Importing makes many objects and no garbage; `rlm.process` turns it on again.
+    gc.disable()
     config = json.loads(argument)
     load_rlm()
     if config.get("fork_server"):

@@ -1,7 +1,192 @@
-"""The processes that cells start, and how they end."""
+"""The processes that cells start, and how they are ended.
+
+Two things belong to the kernel beside its own process group: the sessions of shell cells, which are
+registered here, and what descends from either. Spared is what was meant to outlive the kernel, as when
+a terminal is closed: processes that ignore SIGHUP (nohup), and those that left for a session of their
+own (setsid, daemons).
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Optional
+
+from rlm import process_table
+from rlm.process_table import Process
+
+POLL_SECONDS = 0.02
+# After SIGTERM: shells ignore it and go at SIGHUP, what ignores both goes at SIGKILL.
+HANGUP_AFTER_SECONDS = 0.3
+KILL_AFTER_SECONDS = 1.0
+# A process that forks while it is being killed can leave a child behind; a few rounds get it.
+KILL_ROUNDS = 25
+
+
+# More recorded sessions than this are worth a look at which have ended.
+PRUNE_ABOVE = 32
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session that a shell cell leads or led. `start` is when its leader started."""
+
+    sid: int
+    start: int
+
+
+@dataclass
+class _Kernel:
+    """What is known about the kernel whose children are meant."""
+
+    pid: int = 0
+    record_path: str = ""
+    sessions: list[Session] = field(default_factory=list)
+    cell_start: int = 0
+    cell_id: Optional[str] = None
+
+
+_kernel = _Kernel()
+
+
+def begin(kernel_dir: str) -> None:
+    """Makes this process the kernel whose children are meant, with its record in `kernel_dir`."""
+    _kernel.pid = os.getpid()
+    _kernel.record_path = os.path.join(kernel_dir, "sessions")
+    _kernel.sessions = []
+    note_cell_start(None)
+
+
+def note_cell_start(cell_id: Optional[str]) -> None:
+    """Notes that a cell begins: what starts from now on is that cell's."""
+    _kernel.cell_start = process_table.now()
+    _kernel.cell_id = cell_id
+
 
 def register_session(sid: int) -> None:
-    """Notes the session of a shell cell (`start_new_session=True`), to be ended with the kernel."""
+    """Notes the session of a shell cell (`start_new_session=True`), to be ended with the kernel.
+
+    It is also recorded in the kernel's folder, one `sid start_time` a line, so that the host can end
+    it when the kernel was killed.
+    """
+    leader = process_table.read_process(sid)
+    _kernel.sessions.append(Session(sid, leader.start if leader else process_table.now()))
+    if len(_kernel.sessions) > PRUNE_ABOVE:
+        table = process_table.list_processes()
+        inhabited = {process.session for process in table.values()}
+        _kernel.sessions = [s for s in _live_sessions(table) if s.sid in inhabited]
+    if _kernel.record_path:
+        _write_record()
+
+
+def end_all() -> None:
+    """Ends the kernel's children as a closing terminal does. Takes little more than a second at most."""
+    _end(kernel_children)
+
+
+def end_cell_children(cell_id: Optional[str] = None) -> int:
+    """Ends what the running cell, or the last one, has started; returns how many processes that were.
+
+    Nothing is ended when `cell_id` (the msg_id of its request) is given and it is another cell by now.
+    """
+    if cell_id is not None and cell_id != _kernel.cell_id:
+        return 0
+    return _end(cell_children)
+
+
+def kernel_children() -> list[Process]:
+    """All that belongs to the kernel, without the kernel itself."""
+    table = process_table.list_processes()
+    sids = {session.sid for session in _live_sessions(table)} | {_kernel.pid}
+    return [
+        process
+        for process in table.values()
+        if (process.session in sids or process.group == _kernel.pid)
+        and process.pid != _kernel.pid
+        and not process_table.ignores_hangup(process)
+    ]
+
+
+def cell_children() -> list[Process]:
+    """What the running cell started: descendants of the kernel, and orphans of its sessions."""
+    table = process_table.list_processes()
+    sids = {session.sid for session in _live_sessions(table)} | {_kernel.pid}
+    return [
+        process
+        for process in table.values()
+        if process.pid != _kernel.pid
+        and _is_of_cell(process, table, sids)
+        and not process_table.ignores_hangup(process)
+    ]
+
+
+def _is_of_cell(process: Process, table: dict[int, Process], sids: set[int]) -> bool:
+    """Whether it and all between it and the kernel, or it and the orphan above it, began with the cell.
+
+    A worker that a server of an earlier cell starts now is the server's, not the cell's.
+    """
+    current = process
+    while current.start >= _kernel.cell_start:
+        above = table.get(current.parent)
+        if current.parent == _kernel.pid:
+            return True
+        if above is None or above.start > current.start or not _is_ours(above, sids):
+            return current.session in sids
+        current = above
+    return False
+
+
+def _is_ours(process: Process, sids: set[int]) -> bool:
+    return process.session in sids or process.start >= _kernel.cell_start
+
+
+def _live_sessions(table: dict[int, Process]) -> list[Session]:
+    """The registered sessions whose number has not gone to another leader since."""
+
+    def is_same(session: Session) -> bool:
+        leader = table.get(session.sid)
+        return leader is None or leader.start == session.start
+
+    return [session for session in _kernel.sessions if is_same(session)]
+
+
+def _write_record() -> None:
+    """Replaces the record at once, so that a reader never sees half of it."""
+    unfinished = _kernel.record_path + ".new"
+    with open(unfinished, "w", encoding="ascii") as file:
+        file.writelines(f"{session.sid} {session.start}\n" for session in _kernel.sessions)
+    os.replace(unfinished, _kernel.record_path)
+
+
+def _end(select: Callable[[], list[Process]]) -> int:
+    """Ends what `select` finds, by and by harder, until it finds nothing; counts the processes."""
+    left = select()
+    ended = {process.pid for process in left}
+    started = time.monotonic()
+    sent_hangup = False
+    _signal(left, signal.SIGTERM)
+    while left and time.monotonic() - started < KILL_AFTER_SECONDS:
+        if not sent_hangup and time.monotonic() - started > HANGUP_AFTER_SECONDS:
+            sent_hangup = True
+            _signal(left, signal.SIGHUP)
+        time.sleep(POLL_SECONDS)
+        left = select()
+    for _ in range(KILL_ROUNDS):
+        if not left:
+            break
+        ended.update(process.pid for process in left)
+        _signal(left, signal.SIGKILL)
+        time.sleep(POLL_SECONDS)
+        left = select()
+    return len(ended)
+
+
+def _signal(processes: Iterable[Process], signum: int) -> None:
+    for process in processes:
+        process_table.send(process, signum)
+        if signum != signal.SIGKILL:
+            # One that is stopped would not see the signal.
+            process_table.send(process, signal.SIGCONT)

@@ -9,10 +9,14 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import signal
+import socket
 import sys
 import threading
-from typing import Any
+import traceback
+from typing import Any, Optional, TextIO
 
+from rlm import children
 from rlm.lean_imports import lean_imports
 
 with lean_imports():
@@ -20,16 +24,18 @@ with lean_imports():
     import ipykernel._version
     import zmq
     from IPython.core.profiledir import ProfileDir
+    import ipykernel.debugger  # Finds no debugpy, and so offers no debugger.
     from ipykernel.control import ControlThread
     from ipykernel.heartbeat import Heartbeat
     from ipykernel.ipkernel import IPythonKernel
     from ipykernel.kernelapp import IPKernelApp
-    from ipykernel.kernelbase import Kernel
+    from tornado.ioloop import IOLoop
     from traitlets import observe
     from traitlets.config import Config
     from zmq.eventloop.zmqstream import ZMQStream
 
 IPYTHON_VERSION: str = IPython.core.release.version
+IPYTHON_MAJOR: int = IPython.core.release.version_info[0]
 IPYKERNEL_VERSION: str = ipykernel._version.__version__
 
 CHANNEL_PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
@@ -78,7 +84,12 @@ class NoSubshells:
 
 
 class AgentKernel(IPythonKernel):
-    """IPython's kernel with our answers to interrupts that do not wake it, forks and shutdown."""
+    """IPython's kernel, whose cells can be interrupted, fork and end without harm to it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.is_ending = False
+        self._wakeup: Optional[socket.socket] = None
 
     @property
     def _supports_kernel_subshells(self) -> bool:
@@ -88,17 +99,65 @@ class AgentKernel(IPythonKernel):
         """Starts reading the channels, without the debugger's."""
         self.shell.exit_now = False
         super(IPythonKernel, self).start()
+        receiving, self._wakeup = socket.socketpair()
+        for end in (receiving, self._wakeup):
+            end.setblocking(False)
+        self.io_loop.add_handler(receiving, lambda *_: receiving.recv(4096), self.io_loop.READ)
+
+    async def do_execute(self, *args: Any, **kwargs: Any) -> dict:
+        """Runs a cell. A process that the cell forked ends with it, instead of becoming a second kernel."""
+        pid = os.getpid()
+        if self._wakeup is not None:
+            # ipykernel's SIGINT handler only queues work. Without this a cell that sleeps in a
+            # top-level `await` would sleep on until something else woke the loop.
+            signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
+        children.note_cell_start(self.get_parent("shell")["header"]["msg_id"])
+        reply: dict = {"status": "error"}
+        try:
+            reply = await super().do_execute(*args, **kwargs)
+        finally:
+            if os.getpid() != pid:
+                leave_fork(reply)
+        return reply
+
+    def do_shutdown(self, restart: bool) -> Any:
+        """Answers a shutdown request; afterwards the end of the event loop is the kernel's."""
+        self.is_ending = True
+        return super().do_shutdown(restart)
+
+    async def _progressively_terminate_all_children(self) -> None:
+        """Ends the children, shell sessions included, in bounded time."""
+        children.end_all()
+
+
+def leave_fork(reply: dict) -> None:
+    """Ends a process that a cell forked and that came to the cell's end. Does not return."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    code = 0 if reply["status"] == "ok" else 1
+    if reply.get("ename") == "SystemExit":
+        value = reply["evalue"]
+        code = int(value) if value.isdigit() else int(value not in ("", "None"))
+    os._exit(code)
 
 
 class KernelApp(IPKernelApp):
     """Opens one kernel on the addresses of a connection file."""
 
     kernel_class = AgentKernel
+    # Its default would import all of jupyter_client for a client that nobody asks for.
+    blocking_class = None
+    diagnostics: TextIO = sys.__stderr__
 
-    def open(self, connection_file: str, profile_folder: str) -> None:
-        """Makes the kernel and binds its sockets. Afterwards clients can connect; `start()` serves them."""
+    def open(self, connection_file: str, folder: str, diagnostics: TextIO) -> None:
+        """Makes the kernel and binds its sockets: clients can connect, and `start()` serves them.
+
+        `folder` is private to this kernel; `diagnostics` gets what is not for the client: the log, and
+        what crashes the kernel.
+        """
+        self.diagnostics = diagnostics
         self.init_crash_handler()
-        self.profile_dir = PrivateProfile(location=profile_folder, parent=self)
+        self.profile_dir = PrivateProfile(location=os.path.join(folder, "ipython"), parent=self)
         self.init_pdb()
         self.connection_file = connection_file
         self.load_connection_file()
@@ -114,10 +173,31 @@ class KernelApp(IPKernelApp):
         sys.stdout.flush()
         sys.stderr.flush()
 
+    def start(self) -> None:
+        """Serves cells until the kernel is shut down. A cell that stops the event loop does not end it."""
+        self.kernel.start()
+        self.io_loop = IOLoop.current()
+        while not self.kernel.is_ending:
+            try:
+                self.io_loop.start()
+            except KeyboardInterrupt:
+                continue
+
     @property
-    def addresses(self) -> dict[str, int]:
+    def bound_ports(self) -> dict[str, int]:
         """The ports that the channels are bound to, for a connection file that left them open."""
         return {name: getattr(self, name) for name in CHANNEL_PORTS}
+
+    def excepthook(self, etype: Any, evalue: Any, tb: Any) -> None:
+        """Reports what ends the main thread to whoever started the kernel."""
+        traceback.print_exception(etype, evalue, tb, file=self.diagnostics)
+
+    def init_io(self) -> None:
+        """Sends output to the client, and the log to `diagnostics`."""
+        for handler in self.log.handlers:
+            if isinstance(handler, logging.StreamHandler):
+                handler.setStream(self.diagnostics)
+        super().init_io()
 
     def init_control(self, context: Any) -> None:
         """The control channel, without the debugger's sockets."""
@@ -152,14 +232,14 @@ class KernelApp(IPKernelApp):
             profile_dir=self.profile_dir,
             user_ns=self.user_ns,
         )
-        self.kernel.record_ports(self.addresses)
+        self.kernel.record_ports(self.bound_ports)
         self.displayhook.get_execution_count = lambda: self.kernel.execution_count
 
 
 def kernel_config() -> Config:
     """The settings of IPython that differ from its defaults."""
     config = Config()
-    config.InteractiveShell.colors = "nocolor" if IPython.core.release.version_info[0] >= 9 else "NoColor"
+    config.InteractiveShell.colors = "nocolor" if IPYTHON_MAJOR >= 9 else "NoColor"
     config.HistoryManager.enabled = False
     config.Completer.use_jedi = False
     return config
