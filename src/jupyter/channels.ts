@@ -277,9 +277,9 @@ export class KernelClient {
 
   #notReady(timeoutMs: number): KernelNotReadyError {
     const { missing } = this.#readiness;
-    return new KernelNotReadyError(
-      missing,
-      `the kernel is not ready after ${timeoutMs} ms: no ${missing}`,
-    );
+    const dropped =
+      this.#dropped > 0 ? `; ${this.#dropped} malformed or badly signed messages were dropped` : "";
+    const text = `the kernel is not ready after ${timeoutMs} ms: no ${missing}${dropped}`;
+    return new KernelNotReadyError(missing, text);
   }
 }

@@ -17,7 +17,10 @@ const decoder = new TextDecoder();
 
 type JsonObject = Record<string, unknown>;
 
-/** The frames of a message. Lone surrogates leave as `\ud800` escapes, which every JSON reader takes. */
+/**
+ * The frames of a message. A lone surrogate becomes U+FFFD: as an escape it would be JSON, but a kernel
+ * that can't repeat the code of a cell in UTF-8 never answers.
+ */
 export function serialize(message: JupyterMessage<object>, signer: MessageSigner): Uint8Array[] {
   const parts = [
     encodeJson(message.header),
@@ -66,7 +69,11 @@ export function deserialize(
 }
 
 function encodeJson(value: object): Uint8Array {
-  return encoder.encode(JSON.stringify(value));
+  return encoder.encode(JSON.stringify(value, wellFormed));
+}
+
+function wellFormed(_key: string, value: unknown): unknown {
+  return typeof value === "string" ? value.toWellFormed() : value;
 }
 
 function delimiterIndex(frames: readonly Uint8Array[]): number {

@@ -265,11 +265,13 @@ describe("serialize", () => {
     expect(deserialize(serialize(message, unsigned), unsigned)).toEqual(message);
   });
 
-  test("writes a lone surrogate as an escape, since its bytes would not be UTF-8", () => {
-    const frames = serialize({ ...VALID, content: { code: "a\ud800b" } }, signer);
-    expect(new TextDecoder("utf-8", { fatal: true }).decode(frames[5])).toBe(
-      '{"code":"a\\ud800b"}',
-    );
+  test("replaces lone surrogates anywhere, and keeps pairs and escapes in the text", () => {
+    const content = { code: "a\ud800b \u{1f600} '\\ud800'", list: ["\udc80"] };
+    const frames = serialize({ ...VALID, content }, signer);
+    expect(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(frames[5]))).toEqual({
+      code: "a\ufffdb \u{1f600} '\\ud800'",
+      list: ["\ufffd"],
+    });
   });
 
   test("puts subshell_id and an ISO date into the header", () => {
