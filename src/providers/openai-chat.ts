@@ -12,12 +12,13 @@ import type { StreamDecoder } from "./dialect.ts";
 import { ProviderFault } from "./errors.ts";
 import { failure, streamFailure } from "./failure.ts";
 import type { FailureSource } from "./failure.ts";
-import { asNumber, asObject, asObjects, asString, parseJson } from "./json.ts";
+import { asNumber, asObject, asObjects, asString } from "./json.ts";
 import type { JsonObject } from "./json.ts";
 import type { Provider } from "./provider.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 import type { Reply } from "./reply.ts";
 import type { SseEvent } from "./sse.ts";
+import { readEvent } from "./stream-event.ts";
 
 /** The provider for `openai-completions`. */
 export const openAiChat: Provider = dialectProvider({
@@ -43,16 +44,13 @@ class ChatDecoder implements StreamDecoder {
     this.#calls = new CallKeys(reply);
   }
 
-  accept({ event, data }: SseEvent): void {
-    if (data.trim() === "[DONE]") {
+  accept(sse: SseEvent): void {
+    if (sse.data.trim() === "[DONE]") {
       this.state = "closed";
       return;
     }
-    const chunk = this.#read(data);
+    const chunk = readEvent(sse, this.#source);
     if (!chunk) return;
-    if (chunk["error"] || event === "error") {
-      throw new ProviderFault(streamFailure(this.#source, chunk, Date.now()));
-    }
     this.#reply.responseId ??= asString(chunk["id"]) || undefined;
     const choice = asObjects(chunk["choices"])[0];
     this.#count(chunk, choice);
@@ -67,15 +65,6 @@ class ChatDecoder implements StreamDecoder {
     const details = this.#details.take();
     if (details) this.#reply.signThinking(details);
     this.#reply.finish(this.#stop);
-  }
-
-  #read(data: string): JsonObject | undefined {
-    const value = parseJson(data);
-    if (value === undefined && /^\s*[{[]/.test(data)) {
-      const text = "an event of the stream is damaged";
-      throw new ProviderFault(failure(this.#source, "network", text, { retryable: true }));
-    }
-    return asObject(value);
   }
 
   #delta(delta: JsonObject): void {
