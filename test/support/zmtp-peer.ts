@@ -3,10 +3,10 @@
  * `src/wire/`, and a peer that plays a script on a real TCP or unix socket.
  */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Deferred, defer } from "../../src/async.ts";
 import type { Endpoint } from "../../src/wire/transport.ts";
 
@@ -94,6 +94,7 @@ export class PeerConnection {
   readonly #socket: Socket;
   readonly #closed: Deferred<void> = defer();
   #chunks: Uint8Array[] = [];
+  #receivedBytes = 0;
   #waiting: Array<() => void> = [];
 
   constructor(socket: Socket) {
@@ -101,6 +102,7 @@ export class PeerConnection {
     socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => {
       this.#chunks.push(new Uint8Array(chunk));
+      this.#receivedBytes += chunk.length;
       this.#wake();
     });
     // A reset ends a connection like any other end, for these tests.
@@ -145,7 +147,7 @@ export class PeerConnection {
 
   /** Waits for that many octets. */
   untilBytes(count: number): Promise<void> {
-    return this.until(() => this.received.length >= count);
+    return this.until(() => this.#receivedBytes >= count);
   }
 
   /** Waits for that many frames after the greeting; the first is the client's READY. */
@@ -193,30 +195,31 @@ export type PeerScript = (connection: PeerConnection, number: number) => Promise
 export class ScriptedPeer implements AsyncDisposable {
   readonly endpoint: Endpoint;
   readonly #server: Server;
-  readonly #folder: string | undefined;
   readonly #connections: PeerConnection[];
 
-  private constructor(server: Server, connections: PeerConnection[], folder: string | undefined) {
+  private constructor(server: Server, connections: PeerConnection[], endpoint: Endpoint) {
     this.#server = server;
     this.#connections = connections;
-    this.#folder = folder;
-    this.endpoint = folder
-      ? { transport: "ipc", path: join(folder, "peer") }
-      : { transport: "tcp", host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+    this.endpoint = endpoint;
   }
 
-  /** Binds to a free port, or to a path in a new folder. */
-  static async listen(transport: "tcp" | "ipc", script: PeerScript): Promise<ScriptedPeer> {
+  /** Binds to a free port, or to a path in a new folder; or to `where` again, after an earlier peer. */
+  static async listen(where: "tcp" | "ipc" | Endpoint, script: PeerScript): Promise<ScriptedPeer> {
     const connections: PeerConnection[] = [];
     const server = createServer({ allowHalfOpen: false }, (socket) => {
       const connection = new PeerConnection(socket);
       connections.push(connection);
       Promise.resolve(script(connection, connections.length - 1)).catch(() => connection.end());
     });
-    const folder = transport === "ipc" ? mkdtempSync(join(tmpdir(), "zmtp-")) : undefined;
-    const address = folder ? { path: join(folder, "peer") } : { host: "127.0.0.1", port: 0 };
-    await new Promise<void>((resolve) => server.listen(address, resolve));
-    return new ScriptedPeer(server, connections, folder);
+    const endpoint = typeof where === "string" ? freeEndpoint(where) : where;
+    if (endpoint.transport === "ipc") mkdirSync(dirname(endpoint.path), { recursive: true });
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen({ ...endpoint }, resolve);
+    });
+    if (endpoint.transport === "ipc") return new ScriptedPeer(server, connections, endpoint);
+    const { port } = server.address() as AddressInfo;
+    return new ScriptedPeer(server, connections, { ...endpoint, port });
   }
 
   /** How many connections there have been. */
@@ -228,6 +231,14 @@ export class ScriptedPeer implements AsyncDisposable {
     this.#server.close();
     for (const connection of this.#connections) connection.reset();
     await Promise.all(this.#connections.map((connection) => connection.closed));
-    if (this.#folder) rmSync(this.#folder, { recursive: true, force: true });
+    if (this.endpoint.transport === "ipc") {
+      rmSync(dirname(this.endpoint.path), { recursive: true, force: true });
+    }
   }
+}
+
+/** An address that nobody uses: port 0 for the system to choose, or a path in a new folder. */
+export function freeEndpoint(transport: "tcp" | "ipc"): Endpoint {
+  if (transport === "tcp") return { transport, host: "127.0.0.1", port: 0 };
+  return { transport, path: join(mkdtempSync(join(tmpdir(), "zmtp-")), "peer") };
 }
