@@ -159,11 +159,9 @@ describe("an attempt that fails is reported, never thrown", () => {
 
   test("a socket path that is too long for the system, which no retry will mend", async () => {
     const client = new Client({ transport: "ipc", path: `/tmp/${"x".repeat(200)}` });
-    expect(await client.failed.promise).toMatchObject({
-      code: "endpoint_invalid",
-      fatal: true,
-      message: expect.stringContaining("the path has 205 bytes"),
-    });
+    const error = await client.failed.promise;
+    expect(error).toMatchObject({ code: "endpoint_invalid", fatal: true });
+    expect(error.message).toEndWith("the path has 205 bytes");
   });
 
   test("a port that does not exist, and not before the constructor has returned", async () => {
