@@ -1,6 +1,6 @@
 /** Compiles one executable: our code, Bun, the Python side and the carried wheels. */
 
-import { chmod, cp, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { AssetsDescription } from "../../src/kernel/assets.ts";
@@ -30,6 +30,8 @@ export async function buildExecutable(options: ExecutableOptions): Promise<void>
     await run(stage, [
       ...[process.execPath, "build", "--compile", "--minify", "--bytecode"],
       ...["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
+      // Only running from source needs it, and the builder's paths are nobody's business.
+      ...["--define", 'import.meta.dir="/"'],
       ...(options.native ? [] : ["--compile-executable-path", await fetchRuntime(options.target)]),
       ...["--asset", "kernel", "--asset", "carried", "--outfile", built, options.entry],
     ]);
@@ -51,8 +53,7 @@ async function stageAssets(stage: string, wheels: string): Promise<void> {
   ]);
   for (const path of list.split("\0").filter((name) => name !== "")) {
     if (!(await Bun.file(join(REPOSITORY, path)).exists())) continue;
-    await mkdir(dirname(join(stage, path)), { recursive: true });
-    await Bun.write(join(stage, path), Bun.file(join(REPOSITORY, path)));
+    await cp(join(REPOSITORY, path), join(stage, path));
   }
   await mkdir(join(stage, "carried"));
   for (const name of ["wheels.json", "wheels.tar.zst"]) {
@@ -71,7 +72,8 @@ async function describe(stage: string): Promise<AssetsDescription> {
   const files = await Promise.all(
     paths.map(async (path) => {
       const bytes = await Bun.file(join(stage, path)).bytes();
-      return { path, size: bytes.length, sha256: sha256(bytes) };
+      const executable = ((await stat(join(stage, path))).mode & 0o100) !== 0;
+      return { path, size: bytes.length, sha256: sha256(bytes), ...(executable && { executable }) };
     }),
   );
   const kernel = files.filter((file) => file.path.startsWith("kernel/"));

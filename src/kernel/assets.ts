@@ -44,16 +44,19 @@ export interface CarriedArchive {
   readArchive(): Promise<Uint8Array<ArrayBuffer>>;
 }
 
+/** One embedded file; its path is as embedded: `kernel/launcher.py`, `carried/wheels.tar.zst`. */
+export interface AssetFile {
+  readonly path: string;
+  readonly size: number;
+  readonly sha256: string;
+  readonly executable?: boolean;
+}
+
 /** The list of the embedded files, made by the build; `carried/assets.json`. */
 export interface AssetsDescription {
   /** Over the paths and contents of the files below `kernel/`. */
   readonly hash: string;
-  /** All files, paths as embedded: `kernel/launcher.py`, `carried/wheels.tar.zst`. */
-  readonly files: ReadonlyArray<{
-    readonly path: string;
-    readonly size: number;
-    readonly sha256: string;
-  }>;
+  readonly files: readonly AssetFile[];
 }
 
 /** Options of {@link loadAssets}. */
@@ -126,7 +129,7 @@ function isAsset(path: string): boolean {
 function isComplete(root: string, description: AssetsDescription): boolean {
   return kernelFiles(description).every(({ path, size }) => {
     try {
-      return statSync(join(root, path)).size === size;
+      return statSync(join(root, unpackedPath(path))).size === size;
     } catch (error) {
       debug("kernel", `${path} is not in ${root}`, error);
       return false;
@@ -134,10 +137,12 @@ function isComplete(root: string, description: AssetsDescription): boolean {
   });
 }
 
-function kernelFiles(description: AssetsDescription) {
-  return description.files
-    .filter((file) => file.path.startsWith(KERNEL_PREFIX))
-    .map(({ path, size }) => ({ embedded: path, path: path.slice(KERNEL_PREFIX.length), size }));
+function kernelFiles(description: AssetsDescription): AssetFile[] {
+  return description.files.filter((file) => file.path.startsWith(KERNEL_PREFIX));
+}
+
+function unpackedPath(path: string): string {
+  return path.slice(KERNEL_PREFIX.length);
 }
 
 /** Several may unpack at once: each into a folder of its own, and the first rename wins. */
@@ -156,11 +161,12 @@ async function unpack(
   const stage = mkdtempSync(`${root}.new-`);
   try {
     chmodSync(stage, 0o700);
-    for (const file of kernelFiles(description)) {
-      const blob = embedded.get(file.embedded);
-      if (!blob) throw new Error(`this executable is damaged: it has no ${file.embedded}`);
-      mkdirSync(dirname(join(stage, file.path)), { recursive: true, mode: 0o700 });
-      writeFileSync(join(stage, file.path), await blob.bytes(), { mode: 0o600 });
+    for (const { path, executable } of kernelFiles(description)) {
+      const blob = embedded.get(path);
+      if (!blob) throw new Error(`this executable is damaged: it has no ${path}`);
+      const file = join(stage, unpackedPath(path));
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      writeFileSync(file, await blob.bytes(), { mode: executable ? 0o700 : 0o600 });
     }
     putInPlace(stage, root, description);
   } finally {

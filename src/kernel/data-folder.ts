@@ -4,8 +4,8 @@
  * is missing or read-only is common in containers and must not end a run.
  */
 
-import { lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { debug } from "../log.ts";
 import { NoWritableFolderError } from "./environment-errors.ts";
 
@@ -38,7 +38,7 @@ export function writableDataFolder(purpose: string, options: DataFolderOptions):
   let cause: unknown;
   for (const folder of folders) {
     try {
-      prepareDataFolder(folder, options);
+      prepareDataFolder(folder);
       return folder;
     } catch (error) {
       debug("kernel", `cannot keep ${purpose} in ${folder}`, error);
@@ -48,17 +48,17 @@ export function writableDataFolder(purpose: string, options: DataFolderOptions):
   throw new NoWritableFolderError(purpose, folders, cause);
 }
 
-/** Makes `folder` (one of {@link dataFolders}, or any other) and throws when it can't be written to. */
-export function prepareDataFolder(folder: string, options: DataFolderOptions): void {
+/** Makes `folder` (mode 0700, if it is new) and throws when it can't be written to or trusted. */
+export function prepareDataFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (folder === dataFolders(options).at(-1)) assertPrivate(folder);
+  if ((statSync(dirname(folder)).mode & 0o002) !== 0) assertPrivate(folder);
   // Trying is the only test that read-only mounts, quotas and access lists do not fool.
   const probe = join(folder, `.write-${process.pid}`);
   writeFileSync(probe, "");
   rmSync(probe);
 }
 
-/** In a shared folder anybody may have made one of our name first, to plant Python files in it. */
+/** In a folder for all, anybody may have made one of our name first, to plant Python files in it. */
 function assertPrivate(folder: string): void {
   const status = lstatSync(folder);
   const own = status.isDirectory() && status.uid === (process.getuid?.() ?? status.uid);

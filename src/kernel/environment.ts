@@ -311,7 +311,7 @@ function mayReplace(folder: string, request: Request): boolean {
 function canBuildIn(folder: string, request: Request): boolean {
   const target = mayReplace(folder, request) ? folder : beside(folder, request);
   try {
-    prepareDataFolder(isEmptyFolder(target) ? target : dirname(target), request);
+    prepareDataFolder(isEmptyFolder(target) ? target : dirname(target));
     return true;
   } catch (error) {
     debug("kernel", `cannot build ${target}`, error);
