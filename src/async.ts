@@ -93,6 +93,11 @@ export class Semaphore {
     this.#free = Math.max(1, Math.floor(permits));
   }
 
+  /** Whether a permit can be had without waiting. */
+  get available(): boolean {
+    return this.#free > 0;
+  }
+
   /** Waits for a permit and resolves with the function that gives it back (idempotent). */
   async acquire(signal?: AbortSignal): Promise<() => void> {
     throwIfAborted(signal);

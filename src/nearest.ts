@@ -1,29 +1,36 @@
-/** Finding what somebody probably meant. */
+/** "Did you mean": the candidates that a mistyped word is closest to. */
 
-/** The candidate nearest to `word` by edit distance; undefined when none is near. Case is ignored. */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(word.length / 2)) + 1;
-  for (const candidate of candidates) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
+/**
+ * At most `limit` of `candidates`, the closest to `word` first; those of which more than half the
+ * letters differ are left out. A word that begins a candidate counts as close.
+ */
+export function nearest(word: string, candidates: readonly string[], limit = 3): string[] {
+  const typed = word.toLowerCase();
+  return candidates
+    .map((candidate) => ({ candidate, distance: distanceFrom(typed, candidate.toLowerCase()) }))
+    .filter(({ distance }) => typed !== "" && distance <= typed.length / 2)
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, limit)
+    .map(({ candidate }) => candidate);
 }
 
-/** Levenshtein distance, one row at a time. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= from.length; i += 1) {
+/** A prefix of a long candidate is compared with as much of it as was typed. */
+function distanceFrom(typed: string, candidate: string): number {
+  const whole = editDistance(typed, candidate);
+  if (candidate.length <= typed.length) return whole;
+  return Math.min(whole, editDistance(typed, candidate.slice(0, typed.length)));
+}
+
+/** Levenshtein's distance: insertions, deletions and replacements, one row at a time. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
     const next = [i];
-    for (let j = 1; j <= to.length; j += 1) {
-      const replace = (row[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
     }
     row = next;
   }
-  return row[to.length] as number;
+  return row[b.length] as number;
 }

@@ -158,7 +158,7 @@ function takeOption(
 
 function unknownOption(rawName: string, specs: readonly Spec[]): UsageError {
   const names = specs.flatMap(({ long, short }) => [`--${long}`, ...(short ? [`-${short}`] : [])]);
-  const match = nearest(rawName, names);
+  const [match] = nearest(rawName, names);
   const hint = match ? `did you mean ${match}?` : "see prime-agent --help";
   return new UsageError(`unknown option ${rawName}`, { hint });
 }

@@ -4,6 +4,7 @@
  * it happens; each can be aborted; a boot that fails leaves nothing behind.
  */
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { delay, raceWithAbort, Semaphore, throwIfAborted } from "../async.ts";
 import {
@@ -20,7 +21,7 @@ import type { HostHandlers } from "./host-bridge.ts";
 import { Kernel } from "./kernel.ts";
 import { spawnKernel, type KernelProcess, type LaunchConfig, type ReadyLine } from "./process.ts";
 import { makeRuntimeDir, removeRuntimeDir } from "./runtime-dir.ts";
-import { restoreNamespace, type RestoreReport } from "./snapshot.ts";
+import { restoreNamespace, SNAPSHOT_FILE, type RestoreReport } from "./snapshot.ts";
 
 /** A machine under load may take long to import IPython; whoever waits sees the stage meanwhile. */
 const READY_TIMEOUT_MS = 90_000;
@@ -72,7 +73,7 @@ export async function bootKernel(
 ): Promise<BootedKernel> {
   const started = performance.now();
   const runtime = await options.prepare(report, signal);
-  report("Waiting for a boot permit…");
+  if (!options.permits.available) report("Waiting for other kernels to start…");
   const releasePermit = await options.permits.acquire(signal);
   try {
     report("Starting IPython kernel…");
@@ -164,7 +165,7 @@ async function setUp(
   report: (stage: string) => void,
 ): Promise<RestoreReport | undefined> {
   let restore: RestoreReport | undefined;
-  if (options.snapshotDir) {
+  if (options.snapshotDir && existsSync(join(options.snapshotDir, SNAPSHOT_FILE))) {
     report("Restoring the kernel's variables…");
     restore = await restoreNamespace(kernel, options.snapshotDir);
   }

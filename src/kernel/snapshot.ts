@@ -9,6 +9,9 @@ import contract from "../../kernel/rlm/contract.json";
 import { debug } from "../log.ts";
 import type { Kernel } from "./kernel.ts";
 
+/** The file that holds the saved values, beside `kernel-state.json`. */
+export const SNAPSHOT_FILE = "kernel-state.dill";
+
 /** How long after a cell the namespace is saved, so that quick cells share one snapshot. */
 const DEBOUNCE_MS = 400;
 const CALL_TIMEOUT_MS = 10_000;

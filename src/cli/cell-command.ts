@@ -1,0 +1,40 @@
+/** The `cell` command: from its arguments to a kernel of its own, and back to nothing left. */
+
+import { createKernelHost, createKernelParts } from "../app-kernel.ts";
+import { runCells, readCells } from "./cell.ts";
+import type { CommandContext } from "./commands.ts";
+import { readConfig } from "./read-config.ts";
+
+/** Runs `prime-agent cell …`; the exit code is 1 when a cell failed. */
+export async function runCellCommand({
+  args,
+  terminal,
+  interruption,
+}: CommandContext): Promise<number> {
+  interruption.listen();
+  const config = readConfig(args.options);
+  const host = createKernelHost(config, []);
+  const parts = createKernelParts(host, {
+    handlers: {},
+    skills: [],
+    depth: 0,
+    artifactsDir: () => undefined,
+    chooseWhenBusy: async () => config.kernel.onBusy,
+  });
+  if (config.limits.timeoutMs !== undefined) interruption.startTimeout(config.limits.timeoutMs);
+  // The kernel boots while the cells are read from files or stdin.
+  const cells = readCells({ words: args.words, files: args.options.all("prompt-file") });
+  parts.provisioner.prewarm();
+  try {
+    return await runCells(await cells, parts, terminal, {
+      signal: interruption.signal,
+      progress: (line) => {
+        if (!config.output.quiet && terminal.stderr.isTerminal) terminal.stderr.write(`${line}\n`);
+      },
+    });
+  } finally {
+    await parts.provisioner.dispose();
+    host.forkServers.dispose();
+    interruption.stop();
+  }
+}

@@ -1,0 +1,65 @@
+/** From argv to the command that it names, and from its outcome to an exit code. */
+
+import { setLogSink } from "../log.ts";
+import { parseArguments, type Arguments } from "./arguments.ts";
+import { openTerminal, type Terminal } from "./output.ts";
+import { describeError, EXIT_CODES, EXIT_READER_GONE, subtypeOf } from "./report-error.ts";
+import { Interruption } from "./signals.ts";
+
+/** What every command is given. */
+export interface CommandContext {
+  args: Arguments;
+  terminal: Terminal;
+  interruption: Interruption;
+  version: string;
+}
+
+type Command = (context: CommandContext) => Promise<number>;
+
+/** Commands are loaded when they are called: start-up time is for the one that runs. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  "": async () => (await import("./default-command.ts")).runDefault,
+  exec: async () => (await import("./exec.ts")).runExec,
+  cell: async () => (await import("./cell-command.ts")).runCellCommand,
+};
+
+/** Runs the program; never throws. Resolves with the exit code when everything written is drained. */
+export async function runCommand(argv: readonly string[], version: string): Promise<number> {
+  const terminal = openTerminal();
+  const interruption = new Interruption();
+  terminal.readerGone.addEventListener("abort", () =>
+    interruption.abort("shutdown", EXIT_READER_GONE),
+  );
+  let code: number;
+  try {
+    code = await dispatch(argv, { terminal, interruption, version });
+  } catch (error) {
+    terminal.stderr.write(`${describeError(error)}\n`);
+    code = EXIT_CODES[subtypeOf(error)];
+  }
+  await terminal.stdout.drain();
+  await terminal.stderr.drain();
+  if (terminal.readerGone.aborted) return EXIT_READER_GONE;
+  return code !== 0 ? (interruption.exitCode ?? code) : code;
+}
+
+async function dispatch(
+  argv: readonly string[],
+  base: Omit<CommandContext, "args">,
+): Promise<number> {
+  const args = parseArguments(argv);
+  if (args.options.has("help")) {
+    const { helpText } = await import("./arguments.ts");
+    base.terminal.stdout.write(helpText(base.version));
+    return 0;
+  }
+  if (args.options.has("version")) {
+    base.terminal.stdout.write(`prime-agent ${base.version}\n`);
+    return 0;
+  }
+  if (args.options.has("verbose")) setLogSink((line) => base.terminal.stderr.write(`${line}\n`));
+  const load = COMMANDS[args.command];
+  if (!load) throw new Error(`the command ${args.command} has no implementation`);
+  const command = await load();
+  return await command({ ...base, args });
+}

@@ -1,0 +1,57 @@
+/** The fields of the last line of a run, the same for `json` and `stream-json`. */
+
+import type { RunOutcome } from "../agent/events.ts";
+import type { AgentApp } from "../app.ts";
+import { emptyUsage } from "../message.ts";
+import { wireUsage } from "./stream-json.ts";
+
+/** What the fields are made of beside the outcome. */
+export interface ResultFacts {
+  exitCode: number;
+  durationMs: number;
+  warnings: readonly string[];
+  /** Absent when the run failed before there was one. */
+  app: AgentApp | undefined;
+}
+
+/** `result` without its type and envelope. `is_error` ⇔ `subtype` is not success ⇔ the exit code is not 0. */
+export function resultFields(outcome: RunOutcome, facts: ResultFacts): object {
+  const state = facts.app?.agent.state;
+  const session = facts.app?.session;
+  return {
+    subtype: outcome.subtype,
+    is_error: outcome.subtype !== "success",
+    exit_code: facts.exitCode,
+    result: outcome.text,
+    error: outcome.error ? errorFields(outcome.error) : null,
+    num_turns: state?.turns ?? 0,
+    num_tool_calls: state?.toolCalls ?? 0,
+    stop_reason: outcome.stopReason ?? null,
+    duration_ms: facts.durationMs,
+    duration_api_ms: Math.round(state?.apiMs ?? 0),
+    duration_tool_ms: Math.round(state?.toolMs ?? 0),
+    ttft_ms: state?.ttftMs === undefined ? null : Math.round(state.ttftMs),
+    startup_ms: facts.app ? Math.round(facts.app.startupMs) : null,
+    total_cost_usd: state?.costKnown ? state.usage.cost.total : null,
+    usage: wireUsage(state?.usage ?? emptyUsage()),
+    modelUsage: Object.fromEntries(
+      [...(state?.modelUsage ?? [])].map(([model, usage]) => [
+        model,
+        { ...wireUsage(usage), cost_usd: state?.costKnown ? usage.cost.total : null },
+      ]),
+    ),
+    warnings: facts.warnings,
+    session_file: session?.path ?? null,
+    resume: session?.path ? `prime-agent -r ${session.id}` : null,
+  };
+}
+
+function errorFields(error: NonNullable<RunOutcome["error"]>): object {
+  return {
+    code: error.code,
+    message: error.message,
+    http_status: error.httpStatus ?? null,
+    provider: error.provider ?? null,
+    retryable: error.retryable,
+  };
+}

@@ -1,0 +1,28 @@
+/**
+ * A kernel that somebody else started (`--existing`): connected to by its
+ * connection file, used with its own habits, and never shut down.
+ */
+
+import { existsSync } from "node:fs";
+import { UsageError } from "../errors.ts";
+import { readConnectionFile } from "../jupyter/connection-file.ts";
+import { Kernel } from "./kernel.ts";
+import type { ProvisionerOptions } from "./provisioner.ts";
+
+const READ_TIMEOUT_MS = 5_000;
+
+/** How the provisioner gets at the kernel of a connection file. @throws UsageError when there is no such file. */
+export function connectExistingKernel(path: string): ProvisionerOptions["boot"] {
+  if (!existsSync(path)) {
+    throw new UsageError(`there is no connection file ${path}`, {
+      hint: "`jupyter --runtime-dir` names the folder of those of running kernels",
+    });
+  }
+  return async (report, signal) => {
+    const started = performance.now();
+    report("Connecting to the running kernel…");
+    const connection = await readConnectionFile(path, { signal, timeoutMs: READ_TIMEOUT_MS });
+    const kernel = await Kernel.connect({ connection, handlers: {}, signal });
+    return { kernel, bootMs: Math.round(performance.now() - started) };
+  };
+}

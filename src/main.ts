@@ -1,0 +1,11 @@
+/** The program's entry: argv in, exit code out. Loads only what the command needs. */
+
+import { version } from "../package.json";
+
+const argv = process.argv.slice(2);
+if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
+  process.stdout.write(`prime-agent ${version}\n`);
+} else {
+  const { runCommand } = await import("./cli/commands.ts");
+  process.exit(await runCommand(argv, version));
+}
