@@ -19,6 +19,9 @@ import {
 } from "./kernel/provisioner.ts";
 import { createIpythonTool, type IpythonTool, type IpythonToolOptions } from "./tool/ipython.ts";
 
+export type { IpythonResult } from "./tool/ipython.ts";
+export type { IpythonToolDetails } from "./tool/details.ts";
+
 /** What all kernels of one process share. */
 export interface KernelHost {
   readonly config: Config;

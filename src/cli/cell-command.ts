@@ -2,7 +2,7 @@
 
 import { createKernelHost, createKernelParts } from "../app-kernel.ts";
 import { runCells, readCells } from "./cell.ts";
-import type { CommandContext } from "./commands.ts";
+import type { CommandContext } from "./context.ts";
 import { readConfig } from "./read-config.ts";
 
 /** Runs `prime-agent cell …`; the exit code is 1 when a cell failed. */

@@ -1,10 +1,9 @@
 /** `prime-agent cell`: runs cells through the tool, without a model. */
 
 import { readFileSync } from "node:fs";
-import type { KernelParts } from "../app-kernel.ts";
+import type { IpythonResult, KernelParts } from "../app-kernel.ts";
 import { throwIfAborted } from "../async.ts";
 import { errorMessage, UsageError } from "../errors.ts";
-import type { IpythonResult } from "../tool/ipython.ts";
 import { readStdin, STDIN_WAIT_MS } from "./prompt-input.ts";
 import type { Terminal } from "./output.ts";
 

@@ -1,18 +1,11 @@
 /** From argv to the command that it names, and from its outcome to an exit code. */
 
 import { setLogSink } from "../log.ts";
-import { parseArguments, type Arguments } from "./arguments.ts";
-import { openTerminal, type Terminal } from "./output.ts";
+import { parseArguments } from "./arguments.ts";
+import type { CommandContext } from "./context.ts";
+import { openTerminal } from "./output.ts";
 import { describeError, EXIT_CODES, EXIT_READER_GONE, subtypeOf } from "./report-error.ts";
 import { Interruption } from "./signals.ts";
-
-/** What every command is given. */
-export interface CommandContext {
-  args: Arguments;
-  terminal: Terminal;
-  interruption: Interruption;
-  version: string;
-}
 
 type Command = (context: CommandContext) => Promise<number>;
 

@@ -1,6 +1,6 @@
 /** A prompt without a command: chat in a terminal, a headless run anywhere else. */
 
-import type { CommandContext } from "./commands.ts";
+import type { CommandContext } from "./context.ts";
 import { runExec } from "./exec.ts";
 
 /** Runs `prime-agent [prompt…]`. */

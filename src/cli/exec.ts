@@ -10,7 +10,7 @@ import type { AgentApp } from "../app.ts";
 import { createApp } from "../app.ts";
 import type { Config } from "../config.ts";
 import { errorMessage, PrimeAgentError } from "../errors.ts";
-import type { CommandContext } from "./commands.ts";
+import type { CommandContext } from "./context.ts";
 import { wantsColor } from "./output.ts";
 import { formatDuration, ProgressLines } from "./progress.ts";
 import { readPrompt } from "./prompt-input.ts";

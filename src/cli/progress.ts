@@ -5,7 +5,7 @@
 
 import pc from "picocolors";
 import type { AgentEvent } from "../agent/events.ts";
-import type { IpythonToolDetails } from "../tool/details.ts";
+import type { IpythonToolDetails } from "../app-kernel.ts";
 
 /** Silence after which a line says that the run is alive. */
 export const HEARTBEAT_MS = 30_000;

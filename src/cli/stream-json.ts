@@ -41,7 +41,7 @@ export class StreamJson {
     this.#options.write(`${encodeLine(line, this.#options.redact)}\n`);
   }
 
-  /** Writes the line or lines that an event means; most deltas only with partial messages. */
+  /** Writes the line or lines that an event means; deltas only with partial messages. */
   onEvent(event: AgentEvent): void {
     const parent = {
       parent_tool_use_id: event.agent?.parentToolCallId ?? null,
@@ -51,79 +51,36 @@ export class StreamJson {
       case "assistant":
         this.send("assistant", { message: assistantMessage(event.message), ...parent });
         return;
-      case "tool_end":
+      case "tool_end": {
+        const details = event.message.details ?? null;
         this.send("user", {
           message: toolResult(event.message),
-          tool_use_result: event.message.details ?? null,
+          tool_use_result: details,
           ...parent,
         });
         return;
+      }
       case "injected": {
         const message = { role: "user", content: [{ type: "text", text: event.text }] };
         this.send("user", { message, source: event.source, ...parent });
         return;
       }
-      case "retry": {
-        const { type, agent, attempt, maxRetries, delayMs, reason, httpStatus } = event;
-        void type;
-        void agent;
-        this.#system("api_retry", {
-          attempt,
-          max_retries: maxRetries,
-          delay_ms: delayMs,
-          reason,
-          http_status: httpStatus ?? null,
-          ...parent,
-        });
+      case "check": {
+        const { command, passed, exitCode, output } = event;
+        this.send("check", { command, passed, exit_code: exitCode, output });
         return;
       }
-      case "kernel":
-        this.#system("kernel", {
-          state: event.state,
-          boot_ms: event.bootMs ?? null,
-          python: event.python ?? null,
-          reason: event.reason ?? null,
-          ...parent,
-        });
-        return;
-      case "compaction":
-        this.#system("compact_boundary", {
-          trigger: event.reason,
-          tokens_before: event.tokensBefore,
-          tokens_after: event.tokensAfter ?? null,
-          ...parent,
-        });
-        return;
-      case "check":
-        this.send("check", {
-          command: event.command,
-          passed: event.passed,
-          exit_code: event.exitCode,
-          output: event.output,
-        });
-        return;
-      case "child":
-        this.#system("agent", {
-          state: event.state,
-          usage: event.usage ? wireUsage(event.usage) : null,
-          ...parent,
-        });
-        return;
-      case "warning":
-        this.#system("warning", { message: event.message, ...parent });
-        return;
-      default:
-        if (this.#options.partial) this.#onPartial(event, parent);
+      default: {
+        const system = systemFields(event);
+        if (system) this.send("system", { ...system, ...parent });
+        else if (this.#options.partial) this.#onPartial(event, parent);
+      }
     }
   }
 
   /** Says that the run is alive; `elapsed_ms` counts from its start. */
   heartbeat(elapsedMs: number, activity: string): void {
-    this.#system("status", { elapsed_ms: elapsedMs, activity });
-  }
-
-  #system(subtype: string, fields: object): void {
-    this.send("system", { subtype, ...fields });
+    this.send("system", { subtype: "status", elapsed_ms: elapsedMs, activity });
   }
 
   #onPartial(event: AgentEvent, parent: object): void {
@@ -168,6 +125,46 @@ export function wireUsage(usage: Usage): object {
     ...(usage.reasoning !== undefined && { reasoning_tokens: usage.reasoning }),
     total_tokens: usage.totalTokens,
   };
+}
+
+/** The `system` line of an event that has one. */
+function systemFields(event: AgentEvent): object | undefined {
+  switch (event.type) {
+    case "retry":
+      return {
+        subtype: "api_retry",
+        attempt: event.attempt,
+        max_retries: event.maxRetries,
+        delay_ms: event.delayMs,
+        reason: event.reason,
+        http_status: event.httpStatus ?? null,
+      };
+    case "kernel":
+      return {
+        subtype: "kernel",
+        state: event.state,
+        boot_ms: event.bootMs ?? null,
+        python: event.python ?? null,
+        reason: event.reason ?? null,
+      };
+    case "compaction":
+      return {
+        subtype: "compact_boundary",
+        trigger: event.reason,
+        tokens_before: event.tokensBefore,
+        tokens_after: event.tokensAfter ?? null,
+      };
+    case "child":
+      return {
+        subtype: "agent",
+        state: event.state,
+        usage: event.usage ? wireUsage(event.usage) : null,
+      };
+    case "warning":
+      return { subtype: "warning", message: event.message };
+    default:
+      return undefined;
+  }
 }
 
 function agentField(agent: AgentOrigin | undefined): object {

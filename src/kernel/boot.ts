@@ -78,7 +78,7 @@ export async function bootKernel(
   try {
     report("Starting IPython kernel…");
     const dir = makeRuntimeDir(options.runtimeDirs);
-    let process: KernelProcess | undefined;
+    let child: KernelProcess | undefined;
     try {
       const connection =
         options.transport === "ipc" ? createIpcConnection(dir) : createTcpConnection(freePorts());
@@ -89,9 +89,9 @@ export async function bootKernel(
         kernel_dir: dir,
       };
       writeConnectionFile(config.connection_file, connection);
-      process = await startProcess(runtime, config, options, signal);
-      const ready = await untilReady(process, signal);
-      const kernel = await Kernel.connect({ ...options, connection, process, dir, signal });
+      child = await startProcess(runtime, config, options, signal);
+      const ready = await untilReady(child, signal);
+      const kernel = await Kernel.connect({ ...options, connection, process: child, dir, signal });
       const restore = await setUp(kernel, options, report);
       return {
         kernel,
@@ -100,8 +100,8 @@ export async function bootKernel(
         bootMs: Math.round(performance.now() - started),
       };
     } catch (error) {
-      process?.signal("SIGKILL", "group");
-      process?.release();
+      child?.signal("SIGKILL", "group");
+      child?.release();
       removeRuntimeDir(dir);
       throw error;
     }
@@ -143,16 +143,16 @@ async function startProcess(
   return spawnKernel({ python: runtime.python, launcher, config, env: options.env });
 }
 
-async function untilReady(process: KernelProcess, signal: AbortSignal): Promise<ReadyLine> {
+async function untilReady(child: KernelProcess, signal: AbortSignal): Promise<ReadyLine> {
   const timer = new AbortController();
   const tooLate = delay(READY_TIMEOUT_MS, timer.signal).then(() => {
     throw new KernelStartError(`The kernel was not ready after ${READY_TIMEOUT_MS / 1000} s.`, {
-      stderrTail: process.stderrTail(),
+      stderrTail: child.stderrTail(),
     });
   });
   tooLate.catch(() => undefined);
   try {
-    return await raceWithAbort(Promise.race([process.ready, tooLate]), signal);
+    return await raceWithAbort(Promise.race([child.ready, tooLate]), signal);
   } finally {
     timer.abort();
   }
