@@ -1,4 +1,4 @@
-"""The calls that belong to no other module: liveness and bootstrap."""
+"""The calls that belong to no other module: liveness, bootstrap, and ending a cell's processes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from rlm import children
 from rlm.calls import op
 
 BOOTSTRAP_MODULE = "prime_agent_bootstrap"
@@ -23,6 +24,15 @@ def ping(kernel: Any, args: dict) -> dict:
 def bootstrap(kernel: Any, args: dict) -> Any:
     """Gives cells `rlm`, skills and shell cells; `args` are the options of `bootstrap.install`."""
     return load_bootstrap().install(kernel.shell, args)
+
+
+@op("end_children", channel="control", waits=True)
+def end_children(kernel: Any, args: dict) -> dict:
+    """Ends what the running cell, or the last one, has started and not detached.
+
+    `cell`: the msg_id of its request; when another cell runs by now, nothing is ended.
+    """
+    return {"ended": children.end_cell_children(args.get("cell"))}
 
 
 def load_bootstrap() -> ModuleType:

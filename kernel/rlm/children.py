@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Optional
 
-from rlm import process_table
-from rlm.process_table import Process
+from rlm import process_identity, processes
+from rlm.process_identity import started_at
+from rlm.processes import Process
 
 POLL_SECONDS = 0.02
 # After SIGTERM: shells ignore it and go at SIGHUP, what ignores both goes at SIGKILL.
@@ -43,6 +44,7 @@ class _Kernel:
     """What is known about the kernel whose children are meant."""
 
     pid: int = 0
+    session: int = 0
     record_path: str = ""
     sessions: list[Session] = field(default_factory=list)
     cell_start: int = 0
@@ -55,6 +57,7 @@ _kernel = _Kernel()
 def begin(kernel_dir: str) -> None:
     """Makes this process the kernel whose children are meant, with its record in `kernel_dir`."""
     _kernel.pid = os.getpid()
+    _kernel.session = os.getsid(0)
     _kernel.record_path = os.path.join(kernel_dir, "sessions")
     _kernel.sessions = []
     note_cell_start(None)
@@ -62,7 +65,7 @@ def begin(kernel_dir: str) -> None:
 
 def note_cell_start(cell_id: Optional[str]) -> None:
     """Notes that a cell begins: what starts from now on is that cell's."""
-    _kernel.cell_start = process_table.now()
+    _kernel.cell_start = process_identity.now()
     _kernel.cell_id = cell_id
 
 
@@ -72,10 +75,11 @@ def register_session(sid: int) -> None:
     It is also recorded in the kernel's folder, one `sid start_time` a line, so that the host can end
     it when the kernel was killed.
     """
-    leader = process_table.read_process(sid)
-    _kernel.sessions.append(Session(sid, leader.start if leader else process_table.now()))
+    leader = processes.living().get(sid)
+    start = started_at(leader) if leader else process_identity.now()
+    _kernel.sessions.append(Session(sid, start))
     if len(_kernel.sessions) > PRUNE_ABOVE:
-        table = process_table.list_processes()
+        table = processes.living()
         inhabited = {process.session for process in table.values()}
         _kernel.sessions = [s for s in _live_sessions(table) if s.sid in inhabited]
     if _kernel.record_path:
@@ -99,27 +103,27 @@ def end_cell_children(cell_id: Optional[str] = None) -> int:
 
 def kernel_children() -> list[Process]:
     """All that belongs to the kernel, without the kernel itself."""
-    table = process_table.list_processes()
-    sids = {session.sid for session in _live_sessions(table)} | {_kernel.pid}
+    table = processes.living()
+    sids = _own_sids(table)
     return [
         process
         for process in table.values()
-        if (process.session in sids or process.group == _kernel.pid)
+        if _is_member(process, sids)
         and process.pid != _kernel.pid
-        and not process_table.ignores_hangup(process)
+        and not process_identity.ignores_hangup(process)
     ]
 
 
 def cell_children() -> list[Process]:
     """What the running cell started: descendants of the kernel, and orphans of its sessions."""
-    table = process_table.list_processes()
-    sids = {session.sid for session in _live_sessions(table)} | {_kernel.pid}
+    table = processes.living()
+    sids = _own_sids(table)
     return [
         process
         for process in table.values()
         if process.pid != _kernel.pid
         and _is_of_cell(process, table, sids)
-        and not process_table.ignores_hangup(process)
+        and not process_identity.ignores_hangup(process)
     ]
 
 
@@ -129,18 +133,28 @@ def _is_of_cell(process: Process, table: dict[int, Process], sids: set[int]) -> 
     A worker that a server of an earlier cell starts now is the server's, not the cell's.
     """
     current = process
-    while current.start >= _kernel.cell_start:
-        above = table.get(current.parent)
+    while started_at(current) >= _kernel.cell_start:
         if current.parent == _kernel.pid:
             return True
-        if above is None or above.start > current.start or not _is_ours(above, sids):
-            return current.session in sids
+        above = table.get(current.parent)
+        if above is None or not (_is_member(above, sids) or started_at(above) >= _kernel.cell_start):
+            return _is_member(process, sids)
         current = above
     return False
 
 
-def _is_ours(process: Process, sids: set[int]) -> bool:
-    return process.session in sids or process.start >= _kernel.cell_start
+def _own_sids(table: dict[int, Process]) -> set[int]:
+    return {session.sid for session in _live_sessions(table)} | {_kernel.pid}
+
+
+def _is_member(process: Process, sids: set[int]) -> bool:
+    """Whether it is in one of the sessions, or in the group of a kernel that could not lead a session."""
+    if process.session in sids:
+        return True
+    try:
+        return process.session == _kernel.session and os.getpgid(process.pid) == _kernel.pid
+    except OSError:
+        return False
 
 
 def _live_sessions(table: dict[int, Process]) -> list[Session]:
@@ -148,7 +162,7 @@ def _live_sessions(table: dict[int, Process]) -> list[Session]:
 
     def is_same(session: Session) -> bool:
         leader = table.get(session.sid)
-        return leader is None or leader.start == session.start
+        return leader is None or started_at(leader) == session.start
 
     return [session for session in _kernel.sessions if is_same(session)]
 
@@ -186,7 +200,7 @@ def _end(select: Callable[[], list[Process]]) -> int:
 
 def _signal(processes: Iterable[Process], signum: int) -> None:
     for process in processes:
-        process_table.send(process, signum)
+        process_identity.send(process, signum)
         if signum != signal.SIGKILL:
             # One that is stopped would not see the signal.
-            process_table.send(process, signal.SIGCONT)
+            process_identity.send(process, signal.SIGCONT)

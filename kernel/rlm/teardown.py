@@ -13,6 +13,16 @@ import threading
 from typing import Any
 
 from rlm import children
+from rlm.children import register_session
+
+__all__ = [
+    "end_orphaned",
+    "exit_soon",
+    "handle_signals",
+    "register_session",
+    "watch_hangup",
+    "watch_host",
+]
 
 # A kernel that was asked to end, and whose own exit is held up by a thread or an exit handler.
 EXIT_GRACE_SECONDS = 3.0
