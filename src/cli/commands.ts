@@ -13,6 +13,7 @@ type Command = (context: CommandContext) => Promise<number>;
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "": async () => (await import("./default-command.ts")).runDefault,
   exec: async () => (await import("./exec.ts")).runExec,
+  demo: async () => (await import("./demo.ts")).runDemo,
   cell: async () => (await import("./cell-command.ts")).runCellCommand,
 };
 
