@@ -30,3 +30,25 @@ export class SessionUnreadableError extends PrimeAgentError {
     this.path = path;
   }
 }
+
+/** Why a context could not be made smaller. */
+export type CompactionFault = "nothing_to_remove" | "no_summary" | "no_gain" | "fills_again";
+
+/** The context is too long for the model and can't be summarised further; the run can't go on. */
+export class CompactionError extends PrimeAgentError {
+  readonly fault: CompactionFault;
+
+  constructor(fault: CompactionFault, message: string) {
+    super("compaction_failed", message, {
+      hint: "Start a new session, or choose a model with a larger context window.",
+    });
+    this.fault = fault;
+  }
+}
+
+/** A request for a summary was itself too long for the model; a shorter one may pass. */
+export class SummaryOverflowError extends PrimeAgentError {
+  constructor(message: string) {
+    super("summary_overflow", message);
+  }
+}

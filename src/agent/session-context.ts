@@ -34,10 +34,12 @@ export function activeBranch(entries: readonly SessionEntry[]): SessionEntry[] {
 
 const NO_PARENT = -1;
 
-/** The message that an entry of the branch stands for in the model's context, with the entry's id. */
+/** An entry of the branch and the message that it is in the model's context. */
 export interface ContextItem {
-  entryId: string;
+  entry: SessionEntry;
   message: Message;
+  /** From before the latest compaction: its usage measured a longer context than the present one. */
+  kept: boolean;
 }
 
 /**
@@ -45,23 +47,27 @@ export interface ContextItem {
  * kept, and all that came after.
  */
 export function contextItems(branch: readonly SessionEntry[]): ContextItem[] {
-  const items: ContextItem[] = [];
-  for (const entry of contextEntries(branch)) {
-    const message = entryMessage(entry);
-    if (message) items.push({ entryId: entry.id, message });
-  }
-  return items;
-}
-
-function contextEntries(branch: readonly SessionEntry[]): readonly SessionEntry[] {
   const at = branch.findLastIndex((entry) => entry.type === "compaction");
   const compaction = branch[at];
-  if (compaction?.type !== "compaction") return branch;
+  if (compaction?.type !== "compaction") return toItems(branch, false);
   const firstKept = branch.findIndex((entry) => entry.id === compaction.firstKeptEntryId);
   const kept = firstKept >= 0 && firstKept < at ? branch.slice(firstKept, at) : [];
-  // An earlier compaction among the kept entries is covered by this summary.
-  const keptMessages = kept.filter((entry) => entry.type !== "compaction");
-  return [compaction, ...keptMessages, ...branch.slice(at + 1)];
+  return [
+    ...toItems([compaction], false),
+    // An earlier summary among the kept entries is covered by the latest.
+    ...toItems(
+      kept.filter((entry) => entry.type !== "compaction"),
+      true,
+    ),
+    ...toItems(branch.slice(at + 1), false),
+  ];
+}
+
+function toItems(entries: readonly SessionEntry[], kept: boolean): ContextItem[] {
+  return entries.flatMap((entry) => {
+    const message = entryMessage(entry);
+    return message ? [{ entry, message, kept }] : [];
+  });
 }
 
 /** The message that `entry` adds to the model's context, if any. */

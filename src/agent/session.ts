@@ -208,7 +208,7 @@ export class Session {
     return this.#currentContext().messages;
   }
 
-  /** The same context before repair, each message with the id of its entry; for choosing a compaction's cut. */
+  /** The same context before repair, each message with its entry; for choosing a compaction's cut. */
   contextItems(): readonly ContextItem[] {
     return this.#currentContext().items;
   }
