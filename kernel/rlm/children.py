@@ -63,6 +63,18 @@ def begin(kernel_dir: str) -> None:
     note_cell_start(None)
 
 
+def adopt(pid: int, kernel_dir: str) -> None:
+    """Makes the children of a kernel that was killed the ones that are meant."""
+    begin(kernel_dir)
+    _kernel.pid = pid
+    try:
+        with open(_kernel.record_path, encoding="ascii") as file:
+            pairs = [line.split() for line in file]
+    except OSError:
+        return  # It never had a shell cell.
+    _kernel.sessions = [Session(int(sid), int(start)) for sid, start in pairs]
+
+
 def note_cell_start(cell_id: Optional[str]) -> None:
     """Notes that a cell begins: what starts from now on is that cell's."""
     _kernel.cell_start = process_identity.now()
@@ -75,8 +87,7 @@ def register_session(sid: int) -> None:
     It is also recorded in the kernel's folder, one `sid start_time` a line, so that the host can end
     it when the kernel was killed.
     """
-    leader = processes.living().get(sid)
-    start = started_at(leader) if leader else process_identity.now()
+    start = process_identity.start_of(sid) or process_identity.now()
     _kernel.sessions.append(Session(sid, start))
     if len(_kernel.sessions) > PRUNE_ABOVE:
         table = processes.living()

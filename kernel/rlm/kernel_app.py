@@ -14,6 +14,9 @@ import socket
 import sys
 import threading
 import traceback
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Optional, TextIO
 
 from rlm import children
@@ -149,29 +152,49 @@ class KernelApp(IPKernelApp):
     blocking_class = None
     diagnostics: TextIO = sys.__stderr__
 
-    def open(self, connection_file: str, folder: str, diagnostics: TextIO) -> None:
-        """Makes the kernel and binds its sockets: clients can connect, and `start()` serves them.
-
-        `folder` is private to this kernel; `diagnostics` gets what is not for the client: the log, and
-        what crashes the kernel.
-        """
-        self.diagnostics = diagnostics
+    def prepare(self, folder: str) -> None:
+        """Makes kernel and shell, without threads, sockets or an event loop: a fork can still open it."""
         self.init_crash_handler()
         self.profile_dir = PrivateProfile(location=os.path.join(folder, "ipython"), parent=self)
-        self.init_pdb()
+        with private_environment(self.profile_dir.location):
+            self.kernel = AgentKernel.instance(
+                parent=self,
+                session=None,
+                shell_channel_thread=NoSubshells(),
+                log=self.log,
+                profile_dir=self.profile_dir,
+                user_ns=self.user_ns,
+            )
+        self.init_shell()
+        self.init_gui_pylab()
+        self.init_extensions()
+        self.shell.user_ns_hidden.update(self.shell.user_ns)
+
+    def open(self, connection_file: str, diagnostics: TextIO) -> None:
+        """Binds the sockets: clients can connect, and `start()` serves them.
+
+        `diagnostics` gets what is not for the client: the log, and what crashes the kernel.
+        """
+        self.diagnostics = diagnostics
         self.connection_file = connection_file
         self.load_connection_file()
         self.init_sockets()
         self.init_heartbeat()
         self.init_io()
         self.init_signal()
-        self.init_kernel()
-        self.init_shell()
-        self.init_gui_pylab()
-        self.init_extensions()
-        self.shell.user_ns_hidden.update(self.shell.user_ns)
+        self.connect_kernel()
         sys.stdout.flush()
         sys.stderr.flush()
+
+    def move(self, folder: str) -> None:
+        """Gives a forked kernel what must be its own: identity and folder."""
+        self.kernel.ident = str(uuid.uuid4())
+        self.profile_dir = PrivateProfile(location=os.path.join(folder, "ipython"), parent=self)
+        self.kernel.profile_dir = self.shell.profile_dir = self.profile_dir
+        self.shell.ipython_dir = self.profile_dir.location
+        # Older IPythons make it, and its folder, with the shell; newer ones when it is asked for.
+        if "db" in vars(self.shell):
+            self.shell.db = type(self.shell.db)(os.path.join(self.profile_dir.location, "db"))
 
     def start(self) -> None:
         """Serves cells until the kernel is shut down. A cell that stops the event loop does not end it."""
@@ -182,6 +205,17 @@ class KernelApp(IPKernelApp):
                 self.io_loop.start()
             except KeyboardInterrupt:
                 continue
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the ready line says about this kernel."""
+        return {
+            "pid": os.getpid(),
+            "python": sys.version.split()[0],
+            "ipykernel": IPYKERNEL_VERSION,
+            "ipython": IPYTHON_VERSION,
+            "ports": self.bound_ports,
+        }
 
     @property
     def bound_ports(self) -> dict[str, int]:
@@ -214,26 +248,38 @@ class KernelApp(IPKernelApp):
         self.hb_port = self.heartbeat.port
         self.heartbeat.start()
 
-    def init_kernel(self) -> None:
-        """The kernel and its channels' streams."""
-        control_stream = ZMQStream(self.control_socket, self.control_thread.io_loop)
+    def connect_kernel(self) -> None:
+        """Connects the kernel that `prepare` made to sockets and streams."""
+        kernel, shell = self.kernel, self.shell
+        kernel.session = shell.displayhook.session = shell.display_pub.session = self.session
+        kernel.iopub_thread, kernel.iopub_socket = self.iopub_thread, self.iopub_socket
+        shell.displayhook.pub_socket = shell.display_pub.pub_socket = self.iopub_socket
+        shell.displayhook.topic = kernel._topic("execute_result")
+        kernel.stdin_socket = self.stdin_socket
+        kernel.control_thread = self.control_thread
+        kernel.control_stream = ZMQStream(self.control_socket, self.control_thread.io_loop)
+        kernel.shell_stream = ZMQStream(self.shell_socket)
+        kernel._stdout, kernel._stderr = sys.stdout, sys.stderr
+        kernel.record_ports(self.bound_ports)
+        self.displayhook.get_execution_count = lambda: kernel.execution_count
         self.control_thread.start()
-        self.kernel = AgentKernel.instance(
-            parent=self,
-            session=self.session,
-            control_stream=control_stream,
-            control_thread=self.control_thread,
-            shell_stream=ZMQStream(self.shell_socket),
-            shell_channel_thread=NoSubshells(),
-            iopub_thread=self.iopub_thread,
-            iopub_socket=self.iopub_socket,
-            stdin_socket=self.stdin_socket,
-            log=self.log,
-            profile_dir=self.profile_dir,
-            user_ns=self.user_ns,
-        )
-        self.kernel.record_ports(self.bound_ports)
-        self.displayhook.get_execution_count = lambda: self.kernel.execution_count
+
+
+@contextmanager
+def private_environment(ipython_dir: str) -> Iterator[None]:
+    """The environment in which IPython's shell is made.
+
+    It would look for its folder at home, put an active virtual environment in front of `sys.path`, and
+    set variables that ask programs for colours. Afterwards the environment is what it was.
+    """
+    before = dict(os.environ)
+    os.environ["IPYTHONDIR"] = ipython_dir
+    os.environ.pop("VIRTUAL_ENV", None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def kernel_config() -> Config:

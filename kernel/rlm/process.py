@@ -12,6 +12,7 @@ import site
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -43,57 +44,58 @@ def main(config: dict[str, Any], started: float) -> None:
     children.begin(config["kernel_dir"])
     teardown.watch_host(config["parent_fd"], config["kernel_dir"])
     os.environ.update(config.get("env") or {})
-    run(config, config["ready_fd"], started)
+    run(config, config["ready_fd"], started, lambda: prepare_app(config["kernel_dir"]))
 
 
-def run(config: dict[str, Any], ready_fd: int, started: float, app: Any = None) -> None:
+def prepare_app(folder: str) -> Any:
+    """A KernelApp that is ready to be opened, and all that cells and the host need imported."""
+    add_user_site()
+    from rlm import kernel_app
+
+    app = kernel_app.make_app()
+    app.prepare(folder)
+    return app
+
+
+def run(
+    config: dict[str, Any], ready_fd: int, started: float, get_app: Callable[[], Any]
+) -> None:
     """Opens the kernel, says on `ready_fd` how that went, and serves cells.
 
-    `app` is a KernelApp that was made ahead, in a fork server's template.
+    `get_app` gives the prepared KernelApp.
     """
     diagnostics = separate_stderr()
     faulthandler.enable(diagnostics)
     try:
-        line, app = open_kernel(config, started, diagnostics, app)
+        place = enter(config["cwd"])
+        app = get_app()
+        open_kernel(app, config, diagnostics)
     except BaseException as error:
         traceback.print_exc(file=diagnostics)
         tell(ready_fd, {"ready": False, "error": explain(error)})
         os._exit(1)
-    tell(ready_fd, line)
+    milliseconds = round((time.monotonic() - started) * 1000)
+    tell(ready_fd, {"ready": True, **place, **app.facts, "boot_ms": milliseconds})
     app.start()
     teardown.exit_soon()
 
 
-def open_kernel(
-    config: dict[str, Any], started: float, diagnostics: TextIO, app: Any
-) -> tuple[dict[str, Any], Any]:
-    """The ready line and the kernel, whose sockets are bound."""
-    place = enter(config["cwd"])
-    add_user_site()
-    from rlm import calls, kernel_app
+def open_kernel(app: Any, config: dict[str, Any], diagnostics: TextIO) -> None:
+    """Binds the sockets and makes the process what cells expect."""
+    from rlm import calls, host, noninteractive
     from rlm.builtin_calls import load_bootstrap
 
-    app = app or kernel_app.make_app()
-    app.open(config["connection_file"], config["kernel_dir"], diagnostics)
+    app.open(config["connection_file"], diagnostics)
     teardown.handle_signals()
+    noninteractive.apply(os.environ)
     calls.register(app.kernel)
+    host.install(app.kernel)
     load_bootstrap()
     sys.argv = [""]
-    gc.freeze()
-    gc.enable()
     # Last, so that no file of the project takes the place of a module of Python or of the kernel's.
     sys.path.extend(path for path in [*config.get("paths", []), ""] if path not in sys.path)
-    line = {
-        "ready": True,
-        "pid": os.getpid(),
-        **place,
-        "python": sys.version.split()[0],
-        "ipykernel": kernel_app.IPYKERNEL_VERSION,
-        "ipython": kernel_app.IPYTHON_VERSION,
-        "ports": app.bound_ports,
-        "boot_ms": round((time.monotonic() - started) * 1000),
-    }
-    return line, app
+    gc.freeze()
+    gc.enable()
 
 
 def own_descriptors(*fds: int) -> None:

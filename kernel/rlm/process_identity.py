@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from typing import Optional
 
 from rlm import processes
 from rlm.processes import Process
@@ -61,9 +62,18 @@ def send(process: Process, signum: int) -> None:
 
 def is_alive(process: Process) -> bool:
     """Whether this very process still runs."""
+    return start_of(process.pid) == started_at(process)
+
+
+def start_of(pid: int) -> Optional[int]:
+    """The start, on the clock of `now()`, of the process that has this pid; None when there is none."""
+    if not HAS_PROC:
+        process = processes.living().get(pid)
+        return started_at(process) if process else None
     try:
-        with open(f"/proc/{process.pid}/stat", "rb") as file:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The command, in parentheses, may hold spaces and parentheses itself: count from its end.
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
-        return not HAS_PROC and processes.living().get(process.pid) == process
-    return fields[0] not in (b"Z", b"X") and fields[19].decode() == process.started
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
