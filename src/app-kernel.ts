@@ -43,7 +43,6 @@ export interface KernelPartsOptions {
   /** Where this session's files go; undefined when nothing is kept. */
   artifactsDir(): string | undefined;
   chooseWhenBusy: IpythonToolOptions["chooseWhenBusy"];
-  onRestore?: ProvisionerOptions["onRestore"];
   onReady?: ProvisionerOptions["onReady"];
   onLost?: ProvisionerOptions["onLost"];
   onLateReceipt?(receipt: unknown): void;
@@ -87,7 +86,6 @@ export function createKernelParts(host: KernelHost, options: KernelPartsOptions)
         ? bootOwn(host, options, artifacts)
         : connectExistingKernel(kernel.existing),
     ...(artifacts && { snapshotDir: artifacts }),
-    ...(options.onRestore && { onRestore: options.onRestore }),
     ...(options.onReady && { onReady: options.onReady }),
     ...(options.onLost && { onLost: options.onLost }),
   });

@@ -1,11 +1,23 @@
 /** Chooses the model of a run and binds it to its provider. */
 
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { ModelBinding } from "./agent/loop.ts";
+import { readSavedKeys } from "./auth-file.ts";
 import { variable, type Config } from "./config.ts";
 import { errorMessage, UsageError } from "./errors.ts";
+import { noCredential } from "./providers/credentials.ts";
+import {
+  defaultModel,
+  resolveModel,
+  type ModelSources,
+  type ResolvedModel,
+} from "./providers/models.ts";
+import { EFFORTS, type Effort, type TlsOptions } from "./providers/provider.ts";
+import { providerFor } from "./providers/registry.ts";
 import type { ScriptedReply } from "./providers/scripted.ts";
+
+const LOCAL_PROBE_MS = 1_000;
 
 /** A bound model with what the person should be told about the choice. */
 export interface ModelChoice {
@@ -40,31 +52,110 @@ export function readScript(cwd: string, path: string): ScriptedReply[] {
   throw new UsageError(`the script ${path} must hold a JSON array of replies`);
 }
 
-/** Binds the model that flags, environment and settings choose. @throws ModelError, AuthError. */
-export async function bindModel(config: Config): Promise<ModelChoice> {
-  const { providerFor } = await import("./providers/registry.ts");
-  const [provider = "openai", ...rest] = (config.model.selector ?? "").split("/");
-  const keyName = config.model.apiKeyEnv ?? "OPENAI_API_KEY";
-  const baseUrl = config.model.baseUrl ?? variable(config.environment, "OPENAI_BASE_URL") ?? "";
-  const apiKey = variable(config.environment, keyName);
+/**
+ * Binds the model that flags, environment, settings or the session (`saved`, a selector) choose, else the
+ * best one of the first credential found, else one of a local server.
+ *
+ * @throws ModelError, MissingKeyError; nothing was sent to a provider that needs a key.
+ */
+export async function bindModel(config: Config, saved?: string): Promise<ModelChoice> {
+  const sources = modelSources(config);
+  const selector = config.model.selector ?? saved;
+  const resolved =
+    selector === undefined ? await chooseModel(sources) : resolveModel(selector, sources);
+  return await bindResolved(config, resolved);
+}
+
+/** Binds another model for the rest of a session, as `/model` does. @throws ModelError, MissingKeyError. */
+export async function rebindModel(config: Config, selector: string): Promise<ModelChoice> {
+  return await bindResolved(config, resolveModel(selector, modelSources(config)));
+}
+
+/** What models and keys there are. */
+export function modelSources(config: Config): ModelSources {
+  const { environment, model, bare } = config;
+  return {
+    env: environment.variables,
+    savedKeys: readSavedKeys(environment.home),
+    ...(!bare && { customModels: readCustomModelsFile(environment.home) }),
+    ...(model.baseUrl !== undefined && { baseUrl: model.baseUrl }),
+    ...(model.api !== undefined && { api: model.api }),
+    ...(model.apiKeyEnv !== undefined && { apiKeyEnv: model.apiKeyEnv }),
+  };
+}
+
+async function chooseModel(sources: ModelSources): Promise<ResolvedModel> {
+  const found = defaultModel(sources);
+  if (found) return found;
+  const { probeLocalServers } = await import("./providers/local-servers.ts");
+  const [local] = await probeLocalServers(sources, AbortSignal.timeout(LOCAL_PROBE_MS));
+  if (!local) throw noCredential();
+  const { model, warnings } = local;
+  const note = `no provider has a key; using the local server's ${model.provider}/${model.id}`;
+  return { ...local, warnings: [...warnings, note] };
+}
+
+async function bindResolved(config: Config, resolved: ResolvedModel): Promise<ModelChoice> {
+  const { model, apiKey, warnings } = resolved;
+  if (config.offline && !isLoopback(model.baseUrl)) {
+    throw new UsageError(`--offline: ${model.provider} at ${model.baseUrl} is not on this machine`);
+  }
+  const effort = config.model.effort === undefined ? undefined : parseEffort(config.model.effort);
   return {
     binding: {
-      model: {
-        provider,
-        id: rest.join("/"),
-        name: rest.join("/"),
-        api: "openai-completions",
-        baseUrl,
-        contextWindow: 128_000,
-        maxTokens: 16_000,
-        cost: undefined,
-        reasoning: false,
-        input: ["text", "image"],
-      },
-      provider: await providerFor("openai-completions"),
+      model,
+      provider: await providerFor(model.api),
       apiKey,
-      request: { maxRetries: config.limits.maxRetries },
+      ...(effort && { effort }),
+      request: requestOptions(config, model.baseUrl),
     },
-    warnings: [],
+    warnings,
   };
+}
+
+function requestOptions(config: Config, baseUrl: string): ModelBinding["request"] {
+  const tls = baseUrl.startsWith("https:") ? tlsOptions(config) : undefined;
+  return { maxRetries: config.limits.maxRetries, ...(tls && { tls }) };
+}
+
+/** A level of `--effort`. @throws UsageError naming the levels. */
+export function parseEffort(text: string): Effort {
+  const level = EFFORTS.find((effort) => effort === text.toLowerCase());
+  if (level) return level;
+  throw new UsageError(`--effort takes ${EFFORTS.join(", ")}, not "${text}"`);
+}
+
+/** The authorities of `SSL_CERT_FILE`, where it is set. @throws UsageError when it can't be read. */
+function tlsOptions(config: Config): TlsOptions | undefined {
+  const path = variable(config.environment, "SSL_CERT_FILE");
+  if (path === undefined) return undefined;
+  try {
+    return { ca: [readFileSync(path, "utf8")] };
+  } catch (error) {
+    throw new UsageError(`SSL_CERT_FILE: ${path} can't be read: ${errorMessage(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function readCustomModelsFile(home: string): unknown {
+  const path = join(home, "models.json");
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return undefined;
+    throw new UsageError(`${path} can't be read: ${errorMessage(error)}`, { cause: error });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`${path} is not valid JSON: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+function isLoopback(url: string): boolean {
+  const host = URL.parse(url)?.hostname ?? "";
+  return host === "localhost" || host === "[::1]" || /^127\./.test(host);
 }

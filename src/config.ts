@@ -104,6 +104,8 @@ export interface Config {
   prompt: PromptConfig;
   kernel: KernelConfig;
   checks: string[];
+  /** `--script`: a file of prepared replies, in place of a model. */
+  script?: string;
   stdin: "auto" | "wait" | "ignore";
   offline: boolean;
   /** `--bare`: nothing that was not named. */

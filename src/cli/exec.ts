@@ -207,9 +207,7 @@ class HeadlessRun {
 
 function failedOutcome(error: unknown): RunOutcome {
   const known = error instanceof PrimeAgentError;
-  const message = known
-    ? `${error.message}${error.hint ? `\n  ${error.hint}` : ""}`
-    : describeError(error);
+  const message = describeError(error).replace(/^prime-agent: /, "");
   return {
     subtype: subtypeOf(error),
     text: "",

@@ -48,6 +48,7 @@ export function readConfig(
     kernel: kernelConfig(options, environment, settings, cwd),
     checks: options.all("check"),
     stdin: choice(options, "stdin", ["auto", "wait", "ignore"] as const) ?? "auto",
+    ...defined({ script: options.get("script") }),
     offline: options.has("offline"),
     maxDepth: depthLimit(environment),
   });

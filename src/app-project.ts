@@ -1,0 +1,64 @@
+/** What the project and the person's folders say: skills, context files, and the system prompt made of them. */
+
+import { join } from "node:path";
+import { currentBranch, findRepositoryRoot, readContextFiles } from "./agent/context-files.ts";
+import { buildSystemPrompt } from "./agent/prompt.ts";
+import type { Skill } from "./agent/skill.ts";
+import { discoverSkills } from "./agent/skills.ts";
+import type { KernelHost, KernelPartsOptions } from "./app-kernel.ts";
+import type { Config } from "./config.ts";
+
+/** What was read, once, at the start of a run. */
+export interface ProjectReading {
+  skills: Skill[];
+  contextFiles: string[];
+  systemPrompt: string;
+  warnings: string[];
+}
+
+/** Reads all of it. What can't be used is a warning, never an error. */
+export async function readProject(config: Config, host: KernelHost): Promise<ProjectReading> {
+  const { prompt, cwd, environment } = config;
+  const repositoryRoot = findRepositoryRoot(cwd);
+  const context = prompt.contextFiles
+    ? readContextFiles({ cwd, home: environment.home, repositoryRoot })
+    : { files: [], warnings: [] };
+  const assets = await host.assets();
+  const found = discoverSkills({
+    cwd,
+    home: environment.home,
+    userHome: environment.userHome,
+    repositoryRoot,
+    paths: prompt.skillPaths,
+    builtinDir: config.bare ? undefined : join(assets.root, "skills"),
+    discover: prompt.skills,
+    trustProject: prompt.trustProject,
+  });
+  const branch = repositoryRoot && currentBranch(repositoryRoot);
+  const systemPrompt = buildSystemPrompt({
+    ...(prompt.systemPrompt !== undefined && { base: prompt.systemPrompt }),
+    ...(prompt.appendSystemPrompt !== undefined && { append: prompt.appendSystemPrompt }),
+    maySpawn: config.maxDepth > 0,
+    skills: found.skills,
+    contextFiles: context.files,
+    facts: {
+      cwd,
+      date: new Date().toISOString().slice(0, 10),
+      platform: `${process.platform} ${process.arch}`,
+      ...(branch && { gitBranch: branch }),
+    },
+  });
+  return {
+    skills: found.skills,
+    contextFiles: context.files.map((file) => file.path),
+    systemPrompt,
+    warnings: [...context.warnings, ...found.warnings],
+  };
+}
+
+/** The skills that cells can import, as the kernel's bootstrap wants them. */
+export function pythonSkills(skills: readonly Skill[]): KernelPartsOptions["skills"] {
+  return skills.flatMap(({ name, python }) =>
+    python ? [{ name, import_name: python.importName, path: python.sourceDir }] : [],
+  );
+}
