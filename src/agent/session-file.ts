@@ -7,7 +7,12 @@ import { closeSync, fsyncSync, openSync, readFileSync, statSync, writeSync } fro
 import { errorMessage } from "../errors.ts";
 import { debug } from "../log.ts";
 import { SessionUnreadableError } from "./errors.ts";
-import { encodeRecord, type SessionEntry, type SessionHeader } from "./session-entry.ts";
+import {
+  encodeRecord,
+  SESSION_VERSION,
+  type SessionEntry,
+  type SessionHeader,
+} from "./session-entry.ts";
 import { readRecord, salvageRecords } from "./session-record.ts";
 
 /** A line that could not be used whole. `line` counts from 1. */
@@ -66,6 +71,27 @@ export function parseSession(bytes: Buffer): SessionContent {
     start = end + 1;
   }
   return content;
+}
+
+/** What a person is told about a file that was not whole. */
+export function faultWarnings(content: SessionContent): string[] {
+  const warnings: string[] = [];
+  const torn = content.faults.find((fault) => fault.kind === "torn");
+  if (torn) warnings.push(`the last record was cut off and is dropped (${torn.bytes} bytes)`);
+  const damaged = content.faults.filter((fault) => fault.kind === "damaged");
+  if (damaged.length > 0) {
+    const lines = damaged.slice(0, 5).map((fault) => fault.line);
+    const more = damaged.length > 5 ? ", …" : "";
+    warnings.push(
+      `${damaged.length} damaged line(s) are skipped (line ${lines.join(", ")}${more})`,
+    );
+  }
+  if (!content.header) warnings.push("the session's first line is lost; its folder is unknown");
+  const version = content.header?.version ?? SESSION_VERSION;
+  if (version > SESSION_VERSION) {
+    warnings.push(`the session has format version ${version}; parts of it may not be understood`);
+  }
+  return warnings;
 }
 
 const LINE_FEED = 0x0a;

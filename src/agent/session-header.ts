@@ -17,7 +17,7 @@ export interface SessionCreateOptions {
   name?: string;
   /** File of the session that this one comes from. */
   parent?: string;
-  /** Sub-agent levels above this one. */
+  /** Sub-agent levels above this one; kept in the header when given. */
   depth?: number;
 }
 
@@ -66,7 +66,7 @@ export function newHeader(options: Omit<SessionCreateOptions, "home">): SessionH
     timestamp: new Date().toISOString(),
     cwd: options.cwd,
     ...(options.parent === undefined ? {} : { parentSession: options.parent }),
-    ...(options.depth ? { rlmDepth: options.depth } : {}),
+    ...(options.depth === undefined ? {} : { rlmDepth: options.depth }),
   };
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { debug } from "../log.ts";
-import { SESSION_VERSION, type SessionEntry, type SessionHeader } from "./session-entry.ts";
+import type { SessionEntry, SessionHeader } from "./session-entry.ts";
 
 /**
  * The record that `text` is, or `undefined` when it is none. Old versions lack `id` and
@@ -85,9 +85,4 @@ function hasPayload(value: JsonObject): boolean {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Whether a file of this header's version may hold things that this program does not know. */
-export function isNewerVersion(header: SessionHeader): boolean {
-  return header.version > SESSION_VERSION;
 }

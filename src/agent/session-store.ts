@@ -8,7 +8,7 @@ import { nearest } from "../nearest.ts";
 import { SessionLockedError } from "./errors.ts";
 import { activeBranch } from "./session-context.ts";
 import type { SessionEntry, SessionHeader } from "./session-entry.ts";
-import { readSessionFile } from "./session-file.ts";
+import { faultWarnings, readSessionFile } from "./session-file.ts";
 import {
   artifactsPath,
   lostHeader,
@@ -77,9 +77,10 @@ export function forkSession(
   source: string,
   options: Omit<SessionCreateOptions, "parent" | "depth">,
 ): Session {
-  const { entries } = readSessionFile(source);
+  const content = readSessionFile(source);
   const fork = Session.create({ ...options, name: undefined, parent: source });
-  fork.adopt(entries);
+  fork.warnings.push(...faultWarnings(content));
+  fork.adopt(content.entries);
   if (options.name) fork.append({ type: "session_info", name: options.name });
   const artifacts = artifactsPath(source);
   if (existsSync(artifacts) && fork.artifactsDir) copyFiles(artifacts, fork.artifactsDir);

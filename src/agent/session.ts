@@ -16,12 +16,7 @@ import {
   type SessionEntry,
   type SessionHeader,
 } from "./session-entry.ts";
-import {
-  readSessionFile,
-  requireFile,
-  SessionWriter,
-  type SessionContent,
-} from "./session-file.ts";
+import { faultWarnings, readSessionFile, requireFile, SessionWriter } from "./session-file.ts";
 import {
   artifactsPath,
   isSafeId,
@@ -32,7 +27,6 @@ import {
   type SessionCreateOptions,
 } from "./session-header.ts";
 import { lockSession, type SessionLock } from "./session-lock.ts";
-import { isNewerVersion } from "./session-record.ts";
 import { lostResult, openCalls, repairTranscript } from "./session-repair.ts";
 
 /** A session for appending and for reading the model's context. Owns a file handle and a lock: close it. */
@@ -147,7 +141,7 @@ export class Session {
     if (!writer) {
       session.warnings.push(`what follows is not saved to ${path}: ${errorMessage(failure)}`);
     }
-    session.warnings.push(...contentWarnings(content, header));
+    session.warnings.push(...faultWarnings(content));
     session.#take(content.entries);
     return session;
   }
@@ -304,26 +298,4 @@ export class Session {
   #warnOnce(warning: string): void {
     if (!this.warnings.includes(warning)) this.warnings.push(warning);
   }
-}
-
-/** What a person is told about a file that was not whole. */
-function contentWarnings(content: SessionContent, header: SessionHeader): string[] {
-  const warnings: string[] = [];
-  const torn = content.faults.find((fault) => fault.kind === "torn");
-  if (torn) warnings.push(`the last record was cut off and is dropped (${torn.bytes} bytes)`);
-  const damaged = content.faults.filter((fault) => fault.kind === "damaged");
-  if (damaged.length > 0) {
-    const lines = damaged.slice(0, 5).map((fault) => fault.line);
-    const more = damaged.length > 5 ? ", …" : "";
-    warnings.push(
-      `${damaged.length} damaged line(s) are skipped (line ${lines.join(", ")}${more})`,
-    );
-  }
-  if (!content.header) warnings.push("the session's first line is lost; its folder is unknown");
-  if (isNewerVersion(header)) {
-    warnings.push(
-      `the session has format version ${header.version}; parts of it may not be understood`,
-    );
-  }
-  return warnings;
 }

@@ -69,6 +69,18 @@ export function readSkill(
   };
 }
 
+/**
+ * The prompt that `/skill:NAME words` stands for: the skill's text, where its files lie, and what
+ * the person said. Throws the system's error when the file is gone.
+ */
+export function skillPrompt(skill: Skill, words: string): string {
+  const parsed = parseFrontMatter(readFileSync(skill.location, "utf8"));
+  const body = "body" in parsed ? parsed.body.trim() : "";
+  const folder = dirname(skill.location);
+  const text = `Use the skill "${skill.name}". Its paths are relative to ${folder}.\n\n<skill>\n${body}\n</skill>`;
+  return words.trim() === "" ? text : `${text}\n\n${words.trim()}`;
+}
+
 const MAX_NAME_CHARS = 64;
 
 /** The format's limit; a longer description is listed shortened. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
+import { skillPrompt } from "../../../src/agent/skill.ts";
 import { discoverSkills, listSkills, type SkillOptions } from "../../../src/agent/skills.ts";
 import { TempDir } from "../../support/temp-dir.ts";
 
@@ -308,6 +309,16 @@ describe("Python skills", () => {
     expect(set.skills).toMatchObject([{ name: "edit", source: "builtin" }]);
     expect(set.warnings).toEqual([expect.stringContaining("the project is not trusted")]);
   });
+});
+
+test("skillPrompt is the skill's text, where its files lie, and what the person said", () => {
+  using world = new World();
+  world.skill(`${USER}/pdf`);
+  const [skill] = world.find().skills;
+  const folder = world.join(USER, "pdf");
+  const text = `Use the skill "pdf". Its paths are relative to ${folder}.\n\n<skill>\nbody\n</skill>`;
+  expect(skill && skillPrompt(skill, " ")).toBe(text);
+  expect(skill && skillPrompt(skill, " fill it in ")).toBe(`${text}\n\nfill it in`);
 });
 
 describe("listSkills", () => {
