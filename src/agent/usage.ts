@@ -1,6 +1,6 @@
-/** What a run or a session cost: totals, per model, and the share of its sub-agents. */
+/** What a saved session cost: totals, per model, and the share of its sub-agents. */
 
-import { addUsage, emptyUsage, type AssistantMessage, type Usage } from "../message.ts";
+import { addUsage, emptyUsage, type Usage } from "../message.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
 /** The usage of one model. */
@@ -12,7 +12,7 @@ export interface ModelUsage {
   replies: number;
 }
 
-/** Totals at one moment; later changes don't show in it. */
+/** What a session cost in all. */
 export interface UsageTotals {
   /** Own replies and sub-agents together. */
   total: Usage;
@@ -22,51 +22,29 @@ export interface UsageTotals {
   models: ModelUsage[];
 }
 
-/** Adds up usage while a run goes on. */
-export class UsageLedger {
-  readonly #total = emptyUsage();
-  readonly #children = emptyUsage();
-  readonly #models = new Map<string, ModelUsage>();
-
-  /** Counts one reply of the model. */
-  addReply(reply: AssistantMessage): void {
-    const model = `${reply.provider}/${reply.model}`;
-    const entry = this.#models.get(model) ?? { model, usage: emptyUsage(), replies: 0 };
-    this.#models.set(model, entry);
-    addUsage(entry.usage, reply.usage);
-    addUsage(this.#total, reply.usage);
-    entry.replies += 1;
-  }
-
-  /** Counts what a sub-agent used, once it is known. */
-  addChild(usage: Usage): void {
-    addUsage(this.#children, usage);
-    addUsage(this.#total, usage);
-  }
-
-  /** A copy of the totals so far. */
-  totals(): UsageTotals {
-    return structuredClone({
-      total: this.#total,
-      children: this.#children,
-      models: [...this.#models.values()],
-    });
-  }
-}
-
-/** What the entries of a saved session cost in all, sub-agents included. */
+/** Adds up what the entries of a session say; records of other programs may lack parts. */
 export function sessionUsage(entries: readonly SessionEntry[]): UsageTotals {
-  const ledger = new UsageLedger();
+  const total = emptyUsage();
+  const children = emptyUsage();
+  const models = new Map<string, ModelUsage>();
   for (const entry of entries) {
-    if (entry.type === "child_usage_attributed") ledger.addChild(wholeUsage(entry.childUsage));
-    else if (entry.type === "message" && entry.message.role === "assistant") {
-      ledger.addReply({ ...entry.message, usage: wholeUsage(entry.message.usage) });
+    if (entry.type === "child_usage_attributed") {
+      addUsage(children, wholeUsage(entry.childUsage));
+      addUsage(total, wholeUsage(entry.childUsage));
+    } else if (entry.type === "message" && entry.message.role === "assistant") {
+      const { provider, model: id } = entry.message;
+      const usage = wholeUsage(entry.message.usage);
+      const model = `${provider}/${id}`;
+      const sum = models.get(model) ?? { model, usage: emptyUsage(), replies: 0 };
+      models.set(model, sum);
+      addUsage(sum.usage, usage);
+      sum.replies += 1;
+      addUsage(total, usage);
     }
   }
-  return ledger.totals();
+  return { total, children, models: [...models.values()] };
 }
 
-/** Other programs leave out parts of a usage record. */
 function wholeUsage(usage: Partial<Usage> | undefined): Usage {
   const empty = emptyUsage();
   return { ...empty, ...usage, cost: { ...empty.cost, ...usage?.cost } };

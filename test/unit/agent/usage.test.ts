@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import type { EntryDraft, SessionEntry } from "../../../src/agent/session-entry.ts";
 import { readConversation } from "../../../src/agent/session-store.ts";
-import { sessionUsage, UsageLedger } from "../../../src/agent/usage.ts";
+import { sessionUsage } from "../../../src/agent/usage.ts";
 import { emptyUsage, type Usage } from "../../../src/message.ts";
-import { assistant } from "../../support/transcript.ts";
+import { assistant, user } from "../../support/transcript.ts";
 
 const tokens = (input: number, dollars = 0): Usage => ({
   ...emptyUsage(),
@@ -12,51 +13,55 @@ const tokens = (input: number, dollars = 0): Usage => ({
   cost: { ...emptyUsage().cost, total: dollars },
 });
 
-describe("UsageLedger", () => {
-  test("counts replies by model and children in the total only", () => {
-    const ledger = new UsageLedger();
-    ledger.addReply({ ...assistant("x"), usage: tokens(10, 1) });
-    ledger.addReply({ ...assistant("x"), usage: tokens(5) });
-    ledger.addReply({ ...assistant("x"), model: "other", usage: tokens(1) });
-    ledger.addChild(tokens(100, 2));
-    expect(ledger.totals()).toEqual({
+const reply = (model: string, usage: Usage): EntryDraft => ({
+  type: "message",
+  message: { ...assistant("x"), model, usage },
+});
+
+function entries(...drafts: EntryDraft[]): SessionEntry[] {
+  return drafts.map((draft, index) => ({
+    ...draft,
+    id: `${index}`,
+    parentId: null,
+    timestamp: "",
+  }));
+}
+
+describe("sessionUsage", () => {
+  test("counts replies by model, and children in the total only", () => {
+    const child: EntryDraft = {
+      type: "child_usage_attributed",
+      targetId: "0",
+      childUsage: tokens(100, 2),
+      aggregateUsage: tokens(110, 3),
+    };
+    const session = entries(
+      { type: "message", message: user("x") },
+      reply("one", tokens(10, 1)),
+      child,
+      reply("two", tokens(1)),
+      reply("one", tokens(5)),
+    );
+    expect(sessionUsage(session)).toEqual({
       total: tokens(116, 3),
       children: tokens(100, 2),
       models: [
-        { model: "test/test-1", usage: tokens(15, 1), replies: 2 },
-        { model: "test/other", usage: tokens(1), replies: 1 },
+        { model: "test/one", usage: tokens(15, 1), replies: 2 },
+        { model: "test/two", usage: tokens(1), replies: 1 },
       ],
     });
   });
 
-  test("totals that were taken don't change any more", () => {
-    const ledger = new UsageLedger();
-    const before = ledger.totals();
-    ledger.addChild(tokens(1));
-    expect(before.total.input).toBe(0);
-  });
-});
-
-describe("sessionUsage", () => {
-  test("adds up a file of another program, where records may lack parts", () => {
+  test("adds up a file of another program", () => {
     const path = join(import.meta.dir, "../../fixtures/sessions/every-entry.jsonl");
-    const { entries } = readConversation(path);
-    const { total, children, models } = sessionUsage(entries);
+    const { total, children, models } = sessionUsage(readConversation(path).entries);
     expect([total.totalTokens, total.cost.total, children.totalTokens]).toEqual([157, 0.4, 7]);
-    expect(models.map((model) => [model.model, model.replies])).toEqual([
-      ["anthropic/claude-sonnet-4-5", 1],
-    ]);
+    expect(models).toMatchObject([{ model: "anthropic/claude-sonnet-4-5", replies: 1 }]);
   });
 
-  test("a reply without a usage record costs nothing", () => {
-    const reply = { ...assistant("x"), usage: undefined as unknown as Usage };
-    const entry = {
-      type: "message" as const,
-      id: "a",
-      parentId: null,
-      timestamp: "",
-      message: reply,
-    };
-    expect(sessionUsage([entry]).total).toEqual(emptyUsage());
+  test("a reply without a usage record, or with half of one, costs what it says", () => {
+    const none = undefined as unknown as Usage;
+    const half = { input: 3, totalTokens: 3 } as Usage;
+    expect(sessionUsage(entries(reply("a", none), reply("a", half))).total).toEqual(tokens(3));
   });
 });
