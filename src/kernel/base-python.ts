@@ -25,6 +25,8 @@ export interface PythonChoiceOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** A Python that the user named (`--python`): this one or none. */
   readonly python?: string | undefined;
+  /** Folders to look in besides PATH and those of version managers; default: the usual ones. */
+  readonly systemFolders?: readonly string[];
   readonly signal?: AbortSignal | undefined;
   onProgress?(line: string): void;
 }
@@ -39,7 +41,7 @@ export async function choosePythons(options: PythonChoiceOptions): Promise<Inter
   if (options.python) return [await namedPython(options.python, options)];
   const usable: Interpreter[] = [];
   const seen: string[] = [];
-  for (const path of candidatePythons(options.env)) {
+  for (const path of candidatePythons(options.env, options.systemFolders)) {
     const inspection = await inspectBase(path, options);
     if ("problem" in inspection) {
       seen.push(`${path} ${inspection.problem}`);

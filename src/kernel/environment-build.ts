@@ -272,9 +272,10 @@ function replaceIn(stage: string, folder: string): void {
   for (const path of [join(stage, "pyvenv.cfg"), ...scripts]) {
     if (!lstatSync(path).isFile()) continue;
     const bytes = readFileSync(path);
-    if (bytes.includes(stage) && !bytes.includes(0)) {
-      writeFileSync(path, bytes.toString("utf8").replaceAll(stage, folder));
-    }
+    if (!bytes.includes(basename(stage)) || bytes.includes(0)) continue;
+    const text = bytes.toString("utf8").replaceAll(stage, folder);
+    // The prompt that activation shows is the folder's name alone.
+    writeFileSync(path, text.replaceAll(basename(stage), basename(folder)));
   }
 }
 

@@ -161,11 +161,15 @@ async function useManaged(request: Request): Promise<PythonEnvironment> {
 
 /** The first folder that has an environment or can get one. */
 async function findOrBuild(request: Request): Promise<PythonEnvironment> {
+  const passedOver: string[] = [];
   for (const folder of venvFolders(request)) {
     const found = findReady(folder, request) ?? (await adopt(folder, request));
     if (found) return found;
-    if (canBuildIn(folder, request)) return await build(folder, request);
-    request.onProgress?.(`${folder} can't be made here: it can't be written to.`);
+    if (canBuildIn(folder, request)) {
+      for (const path of passedOver) request.onProgress?.(`${path} can't be written to.`);
+      return await build(folder, request);
+    }
+    passedOver.push(folder);
   }
   const pythons = await choosePythons(request);
   const asItIs = pythons.find((python) => unmetRequirements(python).length === 0);

@@ -12,6 +12,9 @@ const OLDEST_MINOR = 10;
 /** Newest first; a Python newer than all of these is still found as `python3`. */
 const KNOWN_MINORS = [16, 15, 14, 13, 12, 11, 10];
 
+/** Where systems keep their Python, for a PATH that does not say so. */
+const SYSTEM_FOLDERS = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
+
 /** What a Python says of one line of `kernel/requirements.txt`. */
 export interface RequirementState {
   readonly name: string;
@@ -142,7 +145,10 @@ function notAProgram(path: string): string | undefined {
  * Paths of Pythons worth asking, best first: `python3` of PATH, then numbered ones of PATH, newest
  * first, then those that version managers and systems keep elsewhere.
  */
-export function candidatePythons(env: Readonly<Record<string, string | undefined>>): string[] {
+export function candidatePythons(
+  env: Readonly<Record<string, string | undefined>>,
+  systemFolders: readonly string[] = SYSTEM_FOLDERS,
+): string[] {
   const home = env["HOME"];
   const names = ["python3", ...KNOWN_MINORS.map((minor) => `python3.${minor}`), "python"];
   const managed = [
@@ -152,7 +158,7 @@ export function candidatePythons(env: Readonly<Record<string, string | undefined
   const found = [
     ...names.map((name) => findProgram(name, env)),
     ...managed.flatMap((folder) => (folder ? versionsIn(folder) : [])),
-    ...["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"].map((folder) => join(folder, "python3")),
+    ...systemFolders.map((folder) => join(folder, "python3")),
   ];
   return [...new Set(found.filter((path) => path !== undefined))].filter(isCandidate);
 }

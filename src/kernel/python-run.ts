@@ -2,8 +2,8 @@
 
 import { delay, raceWithAbort } from "../async.ts";
 
-/** How much of what a failing program said goes into an error. */
-const SHOWN_LINES = 5;
+/** How much of what a failing program said goes into an error; the last line says most. */
+const SHOWN_LINES = 3;
 
 /** What a program needs to run. */
 export interface RunOptions {
@@ -81,7 +81,8 @@ function failure(
   output: string,
 ): string {
   const shown = command.filter((part) => !part.startsWith("{")).join(" ");
-  const tail = output.split("\n").slice(-SHOWN_LINES).join("\n    ");
+  const lines = output.split("\n").filter((line) => !line.startsWith("WARNING"));
+  const tail = lines.slice(-SHOWN_LINES).join("\n    ");
   const how = signal ? `was killed by ${signal}` : `exited with ${code}`;
   return `${shown} ${how}${tail ? `: ${tail}` : ""}`;
 }
