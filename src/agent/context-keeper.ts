@@ -7,7 +7,6 @@ import { throwIfAborted } from "../async.ts";
 import { errorMessage } from "../errors.ts";
 import { compact, compactionError, type Summarize } from "./compaction.ts";
 import { namespaceNote, type NamespaceReport } from "./compaction-text.ts";
-import { CompactionError } from "./errors.ts";
 import type { EventSink } from "./events.ts";
 import type { Session } from "./session.ts";
 import { contextTokens, tokenLimit, type ModelWindow } from "./tokens.ts";
@@ -60,7 +59,8 @@ export class SessionContextKeeper {
 
   /**
    * Compacts when the context is near the limit. A failure is a warning, since the request may
-   * still pass; a context that fills again and again throws {@link CompactionError}.
+   * still pass, or shows better what is wrong; a context that fills again and again throws
+   * {@link CompactionError}.
    */
   async beforeRequest(signal: AbortSignal): Promise<void> {
     this.#overflowHandled = false;
@@ -77,9 +77,9 @@ export class SessionContextKeeper {
     try {
       await this.#compact("threshold", signal);
     } catch (error) {
-      if (!(error instanceof CompactionError)) throw error;
+      throwIfAborted(signal);
       this.#failedAt = tokens;
-      this.#parts.emit({ type: "warning", message: error.message });
+      this.#parts.emit({ type: "warning", message: errorMessage(error) });
     }
   }
 

@@ -5,6 +5,7 @@ import {
 } from "../../../src/agent/context-keeper.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
 import { Session } from "../../../src/agent/session.ts";
+import { AbortedError } from "../../../src/errors.ts";
 import { emptyUsage, messageText } from "../../../src/message.ts";
 import { assistant, result, user } from "../../support/transcript.ts";
 
@@ -109,6 +110,26 @@ describe("beforeRequest", () => {
     bench.grow(3);
     await bench.keeper.beforeRequest(signal);
     expect(asked).toBe(6);
+  });
+
+  test("leaves a provider's failure to the request itself, but not an abort", async () => {
+    const aborter = new AbortController();
+    const bench = new Bench({
+      summarize: async () => {
+        throw new Error("529 overloaded");
+      },
+    });
+    bench.grow(20);
+    await bench.keeper.beforeRequest(signal);
+    expect(bench.events).toEqual([{ type: "warning", message: "529 overloaded" }]);
+    const aborted = new Bench({
+      summarize: async () => {
+        aborter.abort();
+        throw new Error("cut off");
+      },
+    });
+    aborted.grow(20);
+    await expect(aborted.keeper.beforeRequest(aborter.signal)).rejects.toBeInstanceOf(AbortedError);
   });
 
   test("ends with an error when the context fills up again and again", async () => {
