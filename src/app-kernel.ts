@@ -8,7 +8,7 @@ import { UsageError } from "./errors.ts";
 import { loadAssets, type KernelAssets } from "./kernel/assets.ts";
 import type { KernelRuntime } from "./kernel/boot.ts";
 import type { PythonSkill } from "./kernel/bootstrap.ts";
-import { ensurePythonEnvironment } from "./kernel/environment.ts";
+import { ensurePythonEnvironment, type PythonEnvironment } from "./kernel/environment.ts";
 import { connectExistingKernel } from "./kernel/existing.ts";
 import { ForkServers } from "./kernel/fork-servers.ts";
 import type { HostHandlers } from "./kernel/host-bridge.ts";
@@ -130,17 +130,37 @@ async function prepareRuntime(
   signal: AbortSignal,
 ): Promise<KernelRuntime> {
   const assets = await getAssets();
-  const environment = await ensurePythonEnvironment({
+  const environment = await ensureEnvironment(config, assets, [], { onProgress: report, signal });
+  return { python: environment.python, root: assets.root };
+}
+
+/** Builds the kernel's environment without starting a kernel, and adds `packages` to it. */
+export async function setUpEnvironment(
+  config: Config,
+  packages: readonly string[],
+  watch: { onProgress(line: string): void; signal: AbortSignal },
+): Promise<PythonEnvironment> {
+  const { home, variables } = config.environment;
+  const assets = await loadAssets({ home, env: variables, onProgress: watch.onProgress });
+  return await ensureEnvironment(config, assets, packages, watch);
+}
+
+function ensureEnvironment(
+  config: Config,
+  assets: KernelAssets,
+  extraPackages: readonly string[],
+  watch: { onProgress(line: string): void; signal: AbortSignal },
+): Promise<PythonEnvironment> {
+  return ensurePythonEnvironment({
     home: config.environment.home,
     env: config.environment.variables,
     assets,
     venvDir: config.kernel.venvDir,
     python: config.kernel.python,
     pythonOverride: config.kernel.pythonOverride,
-    onProgress: report,
-    signal,
+    extraPackages,
+    ...watch,
   });
-  return { python: environment.python, root: assets.root };
 }
 
 /** The variables of a kernel: ours, less the credentials that nobody passed on by name. */

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { currentBranch, findRepositoryRoot, readContextFiles } from "./agent/context-files.ts";
 import { buildSystemPrompt } from "./agent/prompt.ts";
 import type { Skill } from "./agent/skill.ts";
-import { discoverSkills } from "./agent/skills.ts";
+import { discoverSkills, type SkillSet } from "./agent/skills.ts";
 import type { KernelHost, KernelPartsOptions } from "./app-kernel.ts";
 import type { Config } from "./config.ts";
+import { loadAssets } from "./kernel/assets.ts";
 
 /** What was read, once, at the start of a run. */
 export interface ProjectReading {
@@ -23,17 +24,7 @@ export async function readProject(config: Config, host: KernelHost): Promise<Pro
   const context = prompt.contextFiles
     ? readContextFiles({ cwd, home: environment.home, repositoryRoot })
     : { files: [], warnings: [] };
-  const assets = await host.assets();
-  const found = discoverSkills({
-    cwd,
-    home: environment.home,
-    userHome: environment.userHome,
-    repositoryRoot,
-    paths: prompt.skillPaths,
-    builtinDir: config.bare ? undefined : join(assets.root, "skills"),
-    discover: prompt.skills,
-    trustProject: prompt.trustProject,
-  });
+  const found = skillsBelow(config, (await host.assets()).root);
   const branch = repositoryRoot && currentBranch(repositoryRoot);
   const systemPrompt = buildSystemPrompt({
     ...(prompt.systemPrompt !== undefined && { base: prompt.systemPrompt }),
@@ -54,6 +45,26 @@ export async function readProject(config: Config, host: KernelHost): Promise<Pro
     systemPrompt,
     warnings: [...context.warnings, ...found.warnings],
   };
+}
+
+/** The skills that a run in this folder would have. */
+export async function findSkills(config: Config): Promise<SkillSet> {
+  const { home, variables } = config.environment;
+  const assets = await loadAssets({ home, env: variables });
+  return skillsBelow(config, assets.root);
+}
+
+function skillsBelow({ prompt, cwd, environment, bare }: Config, assetsRoot: string): SkillSet {
+  return discoverSkills({
+    cwd,
+    home: environment.home,
+    userHome: environment.userHome,
+    repositoryRoot: findRepositoryRoot(cwd),
+    paths: prompt.skillPaths,
+    builtinDir: bare ? undefined : join(assetsRoot, "skills"),
+    discover: prompt.skills,
+    trustProject: prompt.trustProject,
+  });
 }
 
 /** The skills that cells can import, as the kernel's bootstrap wants them. */

@@ -45,6 +45,11 @@ export class OptionValues {
     return this.#values.get(name)?.at(-1);
   }
 
+  /** The same values with one more. */
+  with(name: string, value: string): OptionValues {
+    return new OptionValues(new Map([...this.#values, [name, [value]]]));
+  }
+
   /** Every value of a repeatable option. */
   all(name: string): string[] {
     return [...(this.#values.get(name) ?? [])];

@@ -13,8 +13,15 @@ type Command = (context: CommandContext) => Promise<number>;
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "": async () => (await import("./default-command.ts")).runDefault,
   exec: async () => (await import("./exec.ts")).runExec,
-  demo: async () => (await import("./demo.ts")).runDemo,
   cell: async () => (await import("./cell-command.ts")).runCellCommand,
+  resume: async () => (await import("./default-command.ts")).runResume,
+  sessions: async () => (await import("./list-commands.ts")).runSessionsCommand,
+  models: async () => (await import("./list-models.ts")).runModels,
+  skills: async () => (await import("./list-commands.ts")).runSkillsCommand,
+  auth: async () => (await import("./auth.ts")).runAuth,
+  setup: async () => (await import("./setup.ts")).runSetup,
+  doctor: async () => (await import("./doctor.ts")).runDoctor,
+  demo: async () => (await import("./demo.ts")).runDemo,
 };
 
 /** Runs the program; never throws. Resolves with the exit code when everything written is drained. */

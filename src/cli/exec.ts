@@ -10,10 +10,11 @@ import type { AgentApp } from "../app.ts";
 import { createApp } from "../app.ts";
 import type { Config } from "../config.ts";
 import { errorMessage, PrimeAgentError } from "../errors.ts";
+import { debug } from "../log.ts";
 import type { CommandContext } from "./context.ts";
 import { wantsColor } from "./output.ts";
 import { formatDuration, ProgressLines } from "./progress.ts";
-import { readPrompt } from "./prompt-input.ts";
+import { readPrompt, type PromptInput } from "./prompt-input.ts";
 import { readConfig } from "./read-config.ts";
 import { describeError, EXIT_CODES, EXIT_READER_GONE, subtypeOf } from "./report-error.ts";
 import { resultFields } from "./result.ts";
@@ -48,8 +49,12 @@ class HeadlessRun {
     let app: AgentApp | undefined;
     let outcome: RunOutcome;
     try {
+      const input = this.#readPrompt(words);
+      // An empty prompt is told before anything else is looked at; one from stdin is read meanwhile.
+      if (words.join("").trim() === "") await input;
+      input.catch((error) => debug("exec", "there is no prompt", error));
       app = await this.#openApp();
-      outcome = await this.#answer(app, words);
+      outcome = await this.#answer(app, input);
     } catch (error) {
       outcome = failedOutcome(error);
       if (!app && this.#config.output.format !== "text") this.#openJson("", (text) => text);
@@ -57,6 +62,11 @@ class HeadlessRun {
     this.#report(outcome, app);
     await this.#cleanUp(app);
     return this.#exitCode(outcome);
+  }
+
+  #readPrompt(words: readonly string[]): Promise<PromptInput> {
+    const file = this.#context.args.options.get("prompt-file");
+    return readPrompt({ words, stdin: this.#config.stdin, ...(file !== undefined && { file }) });
   }
 
   async #openApp(): Promise<AgentApp> {
@@ -113,17 +123,13 @@ class HeadlessRun {
     });
   }
 
-  async #answer(app: AgentApp, words: readonly string[]): Promise<RunOutcome> {
+  async #answer(app: AgentApp, reading: Promise<PromptInput>): Promise<RunOutcome> {
     app.provisioner.prewarm();
-    const { stdin, prompt } = this.#config;
-    const file = this.#context.args.options.get("prompt-file");
-    const input = await readPrompt({ words, stdin, ...(file !== undefined && { file }) });
-    if (input.note) this.#onEvent({ type: "warning", message: input.note });
+    const input = await reading;
     for (const warning of app.warnings) this.#onEvent({ type: "warning", message: warning });
-    const outcome = await app.agent.run(
-      await app.promptContent(input.text, prompt.images),
-      this.#context.interruption.signal,
-    );
+    if (input.note) this.#onEvent({ type: "warning", message: input.note });
+    const content = await app.promptContent(input.text, this.#config.prompt.images);
+    const outcome = await app.agent.run(content, this.#context.interruption.signal);
     for (const warning of app.laterWarnings()) this.#onEvent({ type: "warning", message: warning });
     return outcome;
   }

@@ -1,0 +1,38 @@
+/** The models that can be asked, for people and scripts to list. */
+
+import { modelSources } from "./app-model.ts";
+import type { Config } from "./config.ts";
+import { probeLocalServers } from "./providers/local-servers.ts";
+import { defaultModel, listModels } from "./providers/models.ts";
+
+const LOCAL_PROBE_MS = 500;
+
+/** One model of the list. */
+export interface AvailableModel {
+  selector: string;
+  name: string;
+  /** Tokens. */
+  contextWindow: number;
+  /** Whether a key is there, or none is needed. */
+  usable: boolean;
+  /** Whether a run without `--model` takes it. */
+  default: boolean;
+}
+
+/** Known models and those of local servers, usable ones first; `search` keeps those with all of its words. */
+export async function availableModels(config: Config, search: string): Promise<AvailableModel[]> {
+  const sources = modelSources(config);
+  const preferred = defaultModel(sources)?.model;
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const local = await probeLocalServers(sources, AbortSignal.timeout(LOCAL_PROBE_MS));
+  const locals = local
+    .map(({ model }) => ({ selector: `${model.provider}/${model.id}`, model, usable: true }))
+    .filter(({ selector }) => words.every((word) => selector.toLowerCase().includes(word)));
+  return [...locals, ...listModels(search, sources)].map(({ selector, model, usable }) => ({
+    selector,
+    name: model.name,
+    contextWindow: model.contextWindow,
+    usable,
+    default: preferred?.provider === model.provider && preferred.id === model.id,
+  }));
+}
