@@ -9,17 +9,15 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import signal
-import socket
 import sys
-import threading
 import traceback
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Optional, TextIO
+from typing import Any, TextIO
 
-from rlm import children
+from rlm import figures
+from rlm.agent_kernel import AgentKernel
 from rlm.lean_imports import lean_imports
 
 with lean_imports():
@@ -27,10 +25,8 @@ with lean_imports():
     import ipykernel._version
     import zmq
     from IPython.core.profiledir import ProfileDir
-    import ipykernel.debugger  # Finds no debugpy, and so offers no debugger.
     from ipykernel.control import ControlThread
     from ipykernel.heartbeat import Heartbeat
-    from ipykernel.ipkernel import IPythonKernel
     from ipykernel.kernelapp import IPKernelApp
     from tornado.ioloop import IOLoop
     from traitlets import observe
@@ -73,77 +69,6 @@ class BoundHeartbeat(Heartbeat):
                 return
 
 
-class NoSubshells:
-    """Stands for ipykernel 7's shell channel thread, which we do without.
-
-    It only serves subshells, costs a thread hop for each message, and before 7.4 could leave a
-    request unread until the next one came.
-    """
-
-    parent_thread = threading.main_thread()
-
-    def __bool__(self) -> bool:
-        return False
-
-
-class AgentKernel(IPythonKernel):
-    """IPython's kernel, whose cells can be interrupted, fork and end without harm to it."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.is_ending = False
-        self._wakeup: Optional[socket.socket] = None
-
-    @property
-    def _supports_kernel_subshells(self) -> bool:
-        return False
-
-    def start(self) -> None:
-        """Starts reading the channels, without the debugger's."""
-        self.shell.exit_now = False
-        super(IPythonKernel, self).start()
-        receiving, self._wakeup = socket.socketpair()
-        for end in (receiving, self._wakeup):
-            end.setblocking(False)
-        self.io_loop.add_handler(receiving, lambda *_: receiving.recv(4096), self.io_loop.READ)
-
-    async def do_execute(self, *args: Any, **kwargs: Any) -> dict:
-        """Runs a cell. A process that the cell forked ends with it, instead of becoming a second kernel."""
-        pid = os.getpid()
-        if self._wakeup is not None:
-            # ipykernel's SIGINT handler only queues work. Without this a cell that sleeps in a
-            # top-level `await` would sleep on until something else woke the loop.
-            signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
-        children.note_cell_start(self.get_parent("shell")["header"]["msg_id"])
-        reply: dict = {"status": "error"}
-        try:
-            reply = await super().do_execute(*args, **kwargs)
-        finally:
-            if os.getpid() != pid:
-                leave_fork(reply)
-        return reply
-
-    def do_shutdown(self, restart: bool) -> Any:
-        """Answers a shutdown request; afterwards the end of the event loop is the kernel's."""
-        self.is_ending = True
-        return super().do_shutdown(restart)
-
-    async def _progressively_terminate_all_children(self) -> None:
-        """Ends the children, shell sessions included, in bounded time."""
-        children.end_all()
-
-
-def leave_fork(reply: dict) -> None:
-    """Ends a process that a cell forked and that came to the cell's end. Does not return."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    code = 0 if reply["status"] == "ok" else 1
-    if reply.get("ename") == "SystemExit":
-        value = reply["evalue"]
-        code = int(value) if value.isdigit() else int(value not in ("", "None"))
-    os._exit(code)
-
-
 class KernelApp(IPKernelApp):
     """Opens one kernel on the addresses of a connection file."""
 
@@ -160,13 +85,12 @@ class KernelApp(IPKernelApp):
             self.kernel = AgentKernel.instance(
                 parent=self,
                 session=None,
-                shell_channel_thread=NoSubshells(),
                 log=self.log,
                 profile_dir=self.profile_dir,
                 user_ns=self.user_ns,
             )
         self.init_shell()
-        self.init_gui_pylab()
+        figures.install()
         self.init_extensions()
         self.shell.user_ns_hidden.update(self.shell.user_ns)
 
@@ -187,14 +111,17 @@ class KernelApp(IPKernelApp):
         sys.stderr.flush()
 
     def move(self, folder: str) -> None:
-        """Gives a forked kernel what must be its own: identity and folder."""
+        """Gives a forked kernel an identity and a folder of its own, and where it is now."""
+        shell = self.shell
         self.kernel.ident = str(uuid.uuid4())
         self.profile_dir = PrivateProfile(location=os.path.join(folder, "ipython"), parent=self)
-        self.kernel.profile_dir = self.shell.profile_dir = self.profile_dir
-        self.shell.ipython_dir = self.profile_dir.location
+        self.kernel.profile_dir = shell.profile_dir = self.profile_dir
+        shell.ipython_dir = self.profile_dir.location
         # Older IPythons make it, and its folder, with the shell; newer ones when it is asked for.
-        if "db" in vars(self.shell):
-            self.shell.db = type(self.shell.db)(os.path.join(self.profile_dir.location, "db"))
+        if "db" in vars(shell):
+            shell.db = type(shell.db)(os.path.join(self.profile_dir.location, "db"))
+        shell.home_dir = os.path.expanduser("~")
+        shell.user_ns["_dh"][:] = [os.getcwd()]
 
     def start(self) -> None:
         """Serves cells until the kernel is shut down. A cell that stops the event loop does not end it."""

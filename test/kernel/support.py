@@ -34,7 +34,7 @@ WAIT_SECONDS = 30.0
 HostHandler = Callable[[dict], dict]
 
 
-@dataclass
+@dataclass(repr=False)
 class Cell:
     """What one cell sent until it was idle and answered."""
 
@@ -71,6 +71,9 @@ class Cell:
         """`ename: evalue`, or the empty string."""
         return f"{self.reply['ename']}: {self.reply['evalue']}" if self.status == "error" else ""
 
+    def __repr__(self) -> str:
+        return f"<{self.status} {self.error} result={self.result!r} stdout={self.stdout!r} stderr={self.stderr!r}>"
+
     def _stream(self, name: str) -> str:
         contents = (m["content"] for m in self.messages if m["msg_type"] == "stream")
         return "".join(c["text"] for c in contents if c["name"] == name)
@@ -83,7 +86,7 @@ class KernelDied(AssertionError):
 class RunningKernel:
     """One kernel process and its client. Close it, or use it in a `with`."""
 
-    def __init__(self, cwd: str, env: dict, paths: list, arguments: dict) -> None:
+    def __init__(self, python: str, cwd: str, env: dict, paths: list, arguments: dict) -> None:
         self.host: dict[str, HostHandler] = {}
         self.comm_messages: list = []
         self.unparented: list = []
@@ -93,8 +96,8 @@ class RunningKernel:
         # Short, because the path of a unix socket is.
         self.folder = tempfile.mkdtemp(prefix="pk-", dir="/tmp")
         self.connection_file = os.path.join(self.folder, "c.json")
-        self._write_connection_file()
-        self._start(cwd, env, paths, arguments)
+        self._address = write_connection_file(self.connection_file, arguments.pop("transport", "ipc"))
+        self._start(python, cwd, env, paths, arguments)
         self._connect()
 
     def __enter__(self) -> RunningKernel:
@@ -191,26 +194,19 @@ class RunningKernel:
             self._pump.join(WAIT_SECONDS)
             self._context.destroy(0)
         if self._parent_pipe >= 0:
-            os.close(self._parent_pipe)
+            self.host_dies()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _write_connection_file(self) -> None:
-        ports = {f"{name}_port": n for n, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), 1)}
-        info = {"transport": "ipc", "ip": os.path.join(self.folder, "k"), "key": os.urandom(16).hex(),
-                "signature_scheme": "hmac-sha256", **ports}
-        with open(self.connection_file, "w") as file:
-            json.dump(info, file)
-
-    def _start(self, cwd: str, env: dict, paths: list, arguments: dict) -> None:
+    def _start(self, python: str, cwd: str, env: dict, paths: list, arguments: dict) -> None:
         ready, ready_child = os.pipe()
         parent_child, self._parent_pipe = os.pipe()
         config = {"connection_file": self.connection_file, "ready_fd": ready_child,
                   "parent_fd": parent_child, "cwd": cwd, "paths": paths,
                   "kernel_dir": self.folder, **arguments}
         self.process = subprocess.Popen(
-            [sys.executable, "-I", str(LAUNCHER), json.dumps(config)],
+            [python, "-I", str(LAUNCHER), json.dumps(config)],
             env={**os.environ, **env}, pass_fds=(ready_child, parent_child),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
@@ -228,8 +224,7 @@ class RunningKernel:
             raise KernelDied(f"not ready: {self.ready.get('error')}\n{self.stderr}")
 
     def _connect(self) -> None:
-        with open(self.connection_file) as file:
-            self._address = json.load(file)
+        self._address.update(self.ready["ports"])
         self.session = Session(key=self._address["key"].encode())
         self._context = zmq.Context()
         self._sockets = {name: self._open(zmq.DEALER, name) for name in ("shell", "control")}
@@ -245,7 +240,9 @@ class RunningKernel:
         socket.linger = 0
         if kind == zmq.SUB:
             socket.subscribe(b"")
-        socket.connect(f"ipc://{self._address['ip']}-{self._address[channel + '_port']}")
+        separator = "-" if self._address["transport"] == "ipc" else ":"
+        ip, port = self._address["ip"], self._address[channel + "_port"]
+        socket.connect(f"{self._address['transport']}://{ip}{separator}{port}")
         return socket
 
     def _prove_iopub(self) -> None:
@@ -291,8 +288,9 @@ class RunningKernel:
         )
 
     def _read_stderr(self) -> None:
-        for line in self.process.stderr:
-            self._stderr.append(line)
+        with self.process.stderr as lines:
+            for line in lines:
+                self._stderr.append(line)
 
     def _read_iopub(self) -> None:
         while not self._stopping:
@@ -337,15 +335,51 @@ def start_kernel(
     env: Optional[dict] = None,
     paths: Optional[list] = None,
     bootstrap: Optional[dict] = None,
+    python: str = sys.executable,
     **arguments: Any,
 ) -> RunningKernel:
     """Starts a kernel in `cwd` (default: the temporary folder). `env` adds to our environment.
 
-    `bootstrap` holds the options of the `bootstrap` call, which is made when it is given; `arguments`
-    go into the launcher's JSON.
+    `bootstrap` holds the options of the `bootstrap` call, which is made when it is given. `transport`
+    is "ipc" or "tcp"; other `arguments` go into the launcher's JSON.
     """
     cwd = cwd or tempfile.gettempdir()
-    kernel = RunningKernel(cwd, env or {}, [cwd] if paths is None else paths, arguments)
+    kernel = RunningKernel(python, cwd, env or {}, [cwd] if paths is None else paths, arguments)
     if bootstrap is not None:
         kernel.call("bootstrap", bootstrap)
     return kernel
+
+
+def write_connection_file(path: str, transport: str = "ipc") -> dict:
+    """Writes a connection file and returns what is in it. With tcp the kernel picks the ports."""
+    channels = enumerate(("shell", "iopub", "stdin", "control", "hb"), 1)
+    ipc = transport == "ipc"
+    info = {
+        "transport": transport,
+        "ip": os.path.join(os.path.dirname(path), "k") if ipc else "127.0.0.1",
+        "key": os.urandom(16).hex(),
+        "signature_scheme": "hmac-sha256",
+        **{f"{name}_port": number if ipc else 0 for number, name in channels},
+    }
+    with open(path, "w") as file:
+        json.dump(info, file)
+    return info
+
+
+def wait_until(condition: Callable[[], Any], timeout: float = WAIT_SECONDS) -> Any:
+    """Waits for something that no message announces; returns its value."""
+    deadline = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError("what the test waits for did not happen")
+        time.sleep(0.01)
+    return value
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

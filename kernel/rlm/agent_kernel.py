@@ -1,0 +1,98 @@
+"""IPython's kernel, whose cells can be interrupted, can fork, and can end without harm to it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import Any, NoReturn, Optional
+
+from rlm import children
+from rlm.lean_imports import lean_imports
+
+with lean_imports():
+    import ipykernel.debugger  # noqa: F401  Finds no debugpy here, and so offers no debugger.
+    from ipykernel.ipkernel import IPythonKernel
+
+
+class AgentKernel(IPythonKernel):
+    """See the head of this file. Works with ipykernel 6.17 to 7."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(shell_channel_thread=NoSubshells(), **kwargs)
+        self.is_ending = False
+        self._wakeup: Optional[socket.socket] = None
+        self.shell.run_cell_async = ending_forks(self.shell.run_cell_async)
+
+    @property
+    def _supports_kernel_subshells(self) -> bool:
+        return False
+
+    def start(self) -> None:
+        """Starts reading the channels, without the debugger's."""
+        self.shell.exit_now = False
+        super(IPythonKernel, self).start()
+        receiving, self._wakeup = socket.socketpair()
+        for end in (receiving, self._wakeup):
+            end.setblocking(False)
+        self.io_loop.add_handler(receiving, lambda *_: receiving.recv(4096), self.io_loop.READ)
+
+    async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Runs a cell."""
+        if self._wakeup is not None and threading.current_thread() is threading.main_thread():
+            # ipykernel's SIGINT handler only queues work. Without this a cell that sleeps in a
+            # top-level `await` would sleep on until something else woke the loop.
+            signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
+        children.note_cell_start(self.get_parent("shell")["header"]["msg_id"])
+        return await super().do_execute(*args, **kwargs)
+
+    def do_shutdown(self, restart: bool) -> Any:
+        """Answers a shutdown request; when the event loop ends next, the kernel does."""
+        self.is_ending = True
+        return super().do_shutdown(restart)
+
+    async def _progressively_terminate_all_children(self) -> None:
+        """Ends the children, those in shell sessions included, in bounded time."""
+        children.end_all()
+
+
+class NoSubshells:
+    """Stands for ipykernel 7's shell channel thread, which we do without.
+
+    It only serves subshells, costs a thread hop for each message, and before 7.4 could leave a
+    request unread until the next one came.
+    """
+
+    parent_thread = threading.main_thread()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def ending_forks(run_cell_async: Any) -> Any:
+    """Makes a process that a cell forked end where the cell does.
+
+    Going on to the event loop it would be a second kernel, which reads from the first one's sockets.
+    """
+
+    @functools.wraps(run_cell_async)
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        pid = os.getpid()
+        result = await run_cell_async(*args, **kwargs)
+        if os.getpid() != pid:
+            end_fork(result.error_before_exec or result.error_in_exec)
+        return result
+
+    return run
+
+
+def end_fork(error: Optional[BaseException]) -> NoReturn:
+    """Ends this process as Python would end a script with `error`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if isinstance(error, SystemExit):
+        os._exit(error.code if isinstance(error.code, int) else int(error.code is not None))
+    os._exit(int(error is not None))
