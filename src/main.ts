@@ -6,6 +6,8 @@ const argv = process.argv.slice(2);
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
   process.stdout.write(`prime-agent ${version}\n`);
 } else {
-  const { runCommand } = await import("./cli/commands.ts");
-  process.exit(await runCommand(argv, version));
+  // Not a top-level await: the executable's bytecode has the CommonJS form.
+  void import("./cli/commands.ts")
+    .then(({ runCommand }) => runCommand(argv, version))
+    .then((code) => process.exit(code));
 }
