@@ -71,7 +71,9 @@ def handle_signals() -> None:
     """Makes SIGTERM and SIGHUP end the kernel together with its children. Main thread only."""
     for signum in _handled:
         signal.signal(signum, _end_on_signal)
-    os.register_at_fork(after_in_child=_restore_signals)
+    os.register_at_fork(
+        before=_hold_signals, after_in_parent=_release_signals, after_in_child=_restore_signals
+    )
 
 
 def exit_soon() -> None:
@@ -88,8 +90,21 @@ def _end_on_signal(signum: int, frame: Any) -> None:
         os._exit(128 + signum)
 
 
+_before_fork = threading.local()
+
+
+def _hold_signals() -> None:
+    """Keeps a signal that is meant for a fork from reaching it while it still has our handlers."""
+    _before_fork.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _handled)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _before_fork.mask)
+
+
 def _restore_signals() -> None:
     """In a process that a cell forked: it is no kernel, and its parent may end it with SIGTERM."""
     for signum in _handled:
         if signal.getsignal(signum) is _end_on_signal:
             signal.signal(signum, signal.SIG_DFL)
+    _release_signals()

@@ -30,6 +30,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 LAUNCHER = PROJECT / "kernel" / "launcher.py"
 CONTRACT = json.loads((PROJECT / "kernel" / "rlm" / "contract.json").read_text())
 WAIT_SECONDS = 30.0
+CLOSE_SECONDS = 5.0
 
 HostHandler = Callable[[dict], dict]
 
@@ -184,17 +185,19 @@ class RunningKernel:
         self._parent_pipe = -1
 
     def close(self) -> None:
-        """Kills the process and removes everything."""
+        """Ends the process as the host's death does, by force if need be, and removes everything."""
         self._stopping = True
-        if self.process.poll() is None:
+        if self._parent_pipe >= 0:
+            self.host_dies()
+        try:
+            self.process.wait(CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait()
+            self.process.wait()
         self._drain.join(WAIT_SECONDS)
         if hasattr(self, "_pump"):
             self._pump.join(WAIT_SECONDS)
             self._context.destroy(0)
-        if self._parent_pipe >= 0:
-            self.host_dies()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # -- inside -----------------------------------------------------------------------------
