@@ -178,7 +178,7 @@ export class ReqSocket {
       return;
     }
     for (const request of this.#pending) {
-      if (!request.sent || Buffer.compare(request.payload, payload) !== 0) continue;
+      if (Buffer.compare(request.payload, payload) !== 0) continue;
       this.#settle(request).resolve(payload);
       return;
     }

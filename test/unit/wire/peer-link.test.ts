@@ -177,6 +177,16 @@ describe("it gives up, once, and says why", () => {
   });
 });
 
+test("a handshake that is done is not timed out later", async () => {
+  await using peer = await ScriptedPeer.listen("tcp", async (connection) => {
+    await connection.handshake("PUB");
+    await delay(60);
+    await connection.send(message(ascii("late")));
+  });
+  using client = new Client({ endpoint: peer.endpoint, handshakeTimeoutMs: 30 });
+  expect(await client.entries(2)).toEqual(["connect PUB", "message late"]);
+});
+
 describe("sending", () => {
   test("what is sent before and between connections arrives, in order, each message once", async () => {
     const received = defer<Uint8Array[]>();
@@ -253,6 +263,18 @@ describe("closing", () => {
     expect(() => client.link.send(encodeMessage([ascii("a")]))).toThrow("the socket is closed");
     await delay(PAST_BACKOFF_MS);
     expect(client.log).toEqual([]);
+  });
+
+  test("between two attempts prevents the next one", async () => {
+    const first = await ScriptedPeer.listen("tcp", () => undefined);
+    await first[Symbol.asyncDispose]();
+    using client = new Client({ endpoint: first.endpoint });
+    await client.entries(3);
+    client.link.close();
+    await using peer = await ScriptedPeer.listen(first.endpoint, () => undefined);
+    await delay(PAST_BACKOFF_MS);
+    expect(peer.accepted).toBe(0);
+    expect(client.log.length).toBe(3);
   });
 
   test("within a handler ends the delivery in the middle of a chunk", async () => {

@@ -173,6 +173,35 @@ describe("SUB", () => {
     socket.close();
     expect(socket.peer).toBeUndefined();
   });
+
+  test("tells a peer of the wrong kind why it hangs up", async () => {
+    const seen = defer<string[]>();
+    await using peer = await ScriptedPeer.listen("tcp", async (connection) => {
+      await connection.handshake("ROUTER");
+      await connection.closed;
+      seen.resolve(textsOf(connection).slice(1));
+    });
+    const socket = new SubSocket({ endpoint: peer.endpoint, topics: [""], events: IGNORE });
+    await expect(socket.ready).rejects.toMatchObject({ code: "socket_type" });
+    expect(await seen.promise).toEqual(["4 \x05ERROR\x13Invalid socket type"]);
+  });
+
+  test("hands over frames that are the receiver's own: one that is kept holds no other octet", async () => {
+    await using peer = await ScriptedPeer.listen("tcp", async (connection) => {
+      await connection.handshake("PUB");
+      await connection.send(message(ascii("abc"), new Uint8Array(300)), message(ascii("end")));
+    });
+    const sizes = defer<number[]>();
+    const socket = new SubSocket({
+      endpoint: peer.endpoint,
+      topics: [""],
+      events: {
+        onMessage: (frames) => sizes.resolve(frames.map(({ buffer }) => buffer.byteLength)),
+      },
+    });
+    expect(await sizes.promise).toEqual([3, 300]);
+    socket.close();
+  });
 });
 
 describe("REQ", () => {
@@ -201,13 +230,25 @@ describe("REQ", () => {
     socket.close();
   });
 
-  test("takes no other reply for its own: stale, without delimiter, with more frames", async () => {
+  test("takes nothing for its own but an empty frame and the very payload", async () => {
     await using peer = await answering((payload) => [
       message(EMPTY, ascii("stale")),
       message(payload),
       message(EMPTY, payload, EMPTY),
       message(ascii("x"), payload),
       message(EMPTY),
+    ]);
+    const socket = new ReqSocket({ endpoint: peer.endpoint });
+    await socket.ready;
+    await expect(socket.request(ascii("1"), 100)).rejects.toMatchObject({
+      code: "request_timeout",
+    });
+    socket.close();
+  });
+
+  test("overlooks a stale reply that comes before its own", async () => {
+    await using peer = await answering((payload) => [
+      message(EMPTY, ascii("stale")),
       message(EMPTY, payload),
     ]);
     const socket = new ReqSocket({ endpoint: peer.endpoint });
@@ -252,6 +293,27 @@ describe("REQ", () => {
     });
     expect(socket.peer).toBeUndefined();
     expect(await socket.request(ascii("2"), PATIENT_MS)).toEqual(ascii("2"));
+    socket.close();
+  });
+
+  test("a request that a lost connection has cut off is rejected, not sent again", async () => {
+    const seen = defer<string[]>();
+    await using peer = await ScriptedPeer.listen("tcp", async (connection, number) => {
+      await connection.handshake("REP");
+      if (number === 0) {
+        await connection.untilBytes(1000);
+        connection.reset();
+      } else {
+        await connection.untilFrames(3);
+        seen.resolve(textsOf(connection).slice(1));
+      }
+    });
+    const socket = new ReqSocket({ endpoint: peer.endpoint });
+    await expect(socket.request(new Uint8Array(BIG_BYTES), PATIENT_MS)).rejects.toMatchObject({
+      code: "connection_lost",
+    });
+    socket.request(ascii("2"), PATIENT_MS).catch(() => undefined);
+    expect(await seen.promise).toEqual(["1 ", "0 2"]);
     socket.close();
   });
 
