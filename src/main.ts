@@ -4,7 +4,7 @@ import { version } from "../package.json";
 
 const argv = process.argv.slice(2);
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
-  process.stdout.write(`prime-agent ${version}\n`);
+  console.log(`prime-agent ${version}`);
 } else {
   // Not a top-level await: the executable's bytecode has the CommonJS form.
   void import("./cli/commands.ts")

@@ -29,6 +29,8 @@ export async function buildExecutable(options: ExecutableOptions): Promise<void>
     const built = join(stage, "prime-agent");
     await run(stage, [
       ...[process.execPath, "build", "--compile", "--minify", "--bytecode"],
+      // Chunks: a command loads its own code and no other.
+      ...["--format", "esm", "--splitting"],
       ...["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
       // Only running from source needs it, and the builder's paths are nobody's business.
       ...["--define", 'import.meta.dir="/"'],
