@@ -112,10 +112,10 @@ function classify(
   origin: { fromStatusLine: boolean; retryAfterMs?: number | undefined },
 ): ProviderFailure {
   const { status } = detail;
-  const kind = kindOf(detail, origin.fromStatusLine);
+  const kind = kindOf(detail);
   const { retryAfterMs } = origin;
   let text = origin.fromStatusLine ? `${detail.text} (HTTP ${status})` : detail.text;
-  let retryable = isTransient(kind, detail, origin.fromStatusLine);
+  let retryable = isTransient(kind, detail);
   if (retryable && retryAfterMs !== undefined && retryAfterMs > MAX_RETRY_AFTER_MS) {
     text = `${text}; ${describeReset(retryAfterMs, now)}`;
     retryable = false;
@@ -137,7 +137,7 @@ const MODEL_TEXT = /model_not_found|model.{0,80}(?:does not exist|not found)|unk
 const QUOTA_TEXT =
   /insufficient_quota|insufficient.{0,10}(?:balance|credits?|funds)|billing_hard_limit/i;
 
-function kindOf(detail: ErrorDetail, fromStatusLine: boolean): FailureKind {
+function kindOf(detail: ErrorDetail): FailureKind {
   const { status, text, codes } = detail;
   const all = `${codes} ${text}`;
   if (isContextOverflow(all, status)) return "overflow";
@@ -153,11 +153,10 @@ function kindOf(detail: ErrorDetail, fromStatusLine: boolean): FailureKind {
   if (status === 409) return "server";
   if (status === 429) return "rate_limit";
   if (status === 503 || status === 529) return "overloaded";
-  if (status >= 500) return "server";
-  return fromStatusLine ? "invalid_request" : kindOfText(codes, text);
+  return status >= 500 ? "server" : "invalid_request";
 }
 
-/** For errors inside a stream, where no status tells; the codes count first, then the prose. */
+/** For errors inside a stream without a status; the codes count first, then the prose. */
 function kindOfText(codes: string, text: string): FailureKind {
   for (const where of [codes, text]) {
     for (const [kind, pattern] of TEXT_KINDS) if (pattern.test(where)) return kind;
@@ -175,10 +174,10 @@ const TEXT_KINDS: ReadonlyArray<readonly [FailureKind, RegExp]> = [
   ["invalid_request", /invalid_request|INVALID_ARGUMENT|bad.?request|invalid_prompt|unsupported/i],
 ];
 
-function isTransient(kind: FailureKind, detail: ErrorDetail, fromStatusLine: boolean): boolean {
+function isTransient(kind: FailureKind, detail: ErrorDetail): boolean {
   if (QUOTA_TEXT.test(`${detail.codes} ${detail.text}`)) return false;
   if (kind === "overflow" || kind === "content_filter") return false;
-  if (fromStatusLine && detail.status !== undefined) return isRetryableStatus(detail.status);
+  if (detail.status !== undefined) return isRetryableStatus(detail.status);
   return ["overloaded", "rate_limit", "server", "timeout"].includes(kind);
 }
 
