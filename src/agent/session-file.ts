@@ -43,7 +43,7 @@ export function readSessionFile(path: string): SessionContent {
 }
 
 /** Throws {@link SessionUnreadableError} unless `path` is a regular file: a pipe or device may never end. */
-export function requireFile(path: string): void {
+function requireFile(path: string): void {
   let isFile: boolean;
   try {
     isFile = statSync(path).isFile();

@@ -45,7 +45,7 @@ export function summarizeSession(path: string): SessionSummary | undefined {
     cwd: header.cwd,
     name: readLastName(bytes),
     firstPrompt: readFirstPrompt(bytes),
-    messageCount: [...linesWith(bytes, MESSAGE_LINE)].length,
+    messageCount: [...recordsWith(bytes, MESSAGE_START)].length,
     createdAt: new Date(header.timestamp),
     modifiedAt: file.modifiedAt,
     bytes: file.size,
@@ -53,9 +53,9 @@ export function summarizeSession(path: string): SessionSummary | undefined {
 }
 
 // Every writer of the format puts the type first, and a quote inside a record's text is escaped.
-const HEADER_LINE = '{"type":"session",';
-const MESSAGE_LINE = '{"type":"message",';
-const NAME_LINE = '{"type":"session_info",';
+const HEADER_START = '{"type":"session",';
+const MESSAGE_START = '{"type":"message",';
+const NAME_START = '{"type":"session_info",';
 
 function readStart(path: string): { bytes: Buffer; size: number; modifiedAt: Date } {
   const fd = openSync(path, "r");
@@ -71,7 +71,7 @@ function readStart(path: string): { bytes: Buffer; size: number; modifiedAt: Dat
 }
 
 function readFirstHeader(bytes: Buffer): SessionHeader | undefined {
-  for (const start of linesWith(bytes, HEADER_LINE)) {
+  for (const start of recordsWith(bytes, HEADER_START)) {
     const record = recordAt(bytes, start);
     if (record?.type === "session") return record;
   }
@@ -79,7 +79,7 @@ function readFirstHeader(bytes: Buffer): SessionHeader | undefined {
 }
 
 function readFirstPrompt(bytes: Buffer): string | undefined {
-  for (const start of linesWith(bytes, MESSAGE_LINE)) {
+  for (const start of recordsWith(bytes, MESSAGE_START)) {
     const record = recordAt(bytes, start);
     if (record?.type !== "message" || record.message.role !== "user") continue;
     const message = entryMessage(record);
@@ -89,19 +89,18 @@ function readFirstPrompt(bytes: Buffer): string | undefined {
 }
 
 function readLastName(bytes: Buffer): string | undefined {
-  for (const start of [...linesWith(bytes, NAME_LINE)].reverse()) {
+  for (const start of [...recordsWith(bytes, NAME_START)].reverse()) {
     const record = recordAt(bytes, start);
     if (record?.type === "session_info" && record.name) return record.name;
   }
   return undefined;
 }
 
-/** Where the lines that begin with `prefix` start. */
-function* linesWith(bytes: Buffer, prefix: string): Generator<number> {
-  const LINE_FEED = 0x0a;
+/** Where the records that begin with `prefix` start, also those glued to a damaged line. */
+function* recordsWith(bytes: Buffer, prefix: string): Generator<number> {
   let start = bytes.indexOf(prefix);
   while (start >= 0) {
-    if (start === 0 || bytes[start - 1] === LINE_FEED) yield start;
+    yield start;
     start = bytes.indexOf(prefix, start + prefix.length);
   }
 }

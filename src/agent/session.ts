@@ -16,7 +16,7 @@ import {
   type SessionEntry,
   type SessionHeader,
 } from "./session-entry.ts";
-import { faultWarnings, readSessionFile, requireFile, SessionWriter } from "./session-file.ts";
+import { faultWarnings, readSessionFile, SessionWriter } from "./session-file.ts";
 import {
   artifactsPath,
   isSafeId,
@@ -92,7 +92,6 @@ export class Session {
    * {@link SessionLockedError}.
    */
   static open(path: string): Session {
-    requireFile(path);
     let lock: SessionLock | undefined;
     let lockFailure: unknown;
     try {

@@ -158,6 +158,8 @@ describe("Session.open", () => {
       expect(session.warnings).toHaveLength(size > lastStart && size < whole.length - 1 ? 1 : 0);
       session.appendMessage(user("next"));
       session.close();
+      const lastLine = readFileSync(path, "utf8").trimEnd().split("\n").at(-1) as string;
+      expect(JSON.parse(lastLine)).toMatchObject({ message: { content: "next" } });
       using again = Session.open(path);
       expect(texts(again)).toEqual([...kept, "next"]);
     }

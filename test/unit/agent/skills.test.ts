@@ -78,6 +78,7 @@ describe("discoverSkills", () => {
     expect(set.skills).toMatchObject([
       { name: "mine", source: "user", python: { importName: "mine" } },
     ]);
+    expect(set.warnings).toEqual([]);
   });
 
   test("the first of a name wins, with a warning that names both", () => {
