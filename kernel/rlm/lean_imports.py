@@ -12,11 +12,12 @@ import importlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, Optional
 
 # Optional for ipykernel and IPython, which do without when the import fails.
 ABSENT = ("debugpy", "jedi")
@@ -40,44 +41,90 @@ def lean_imports() -> Iterator[None]:
     """Makes the imports of ipykernel inside the block cheap. Not for use beside other threads."""
     for package, names in DEFERRED.items():
         if package not in sys.modules:
-            defer_package(package, names)
-    temporary = {name: None for name in ABSENT if name not in sys.modules}
+            put_off(package, names)
+    temporary: dict[str, Any] = {name: None for name in ABSENT if name not in sys.modules}
     temporary.update({m.__name__: m for m in stand_ins() if m.__name__ not in sys.modules})
-    sys.modules.update(temporary)  # type: ignore[arg-type]
+    sys.modules.update(temporary)
+    if _completion in sys.meta_path:
+        sys.meta_path.remove(_completion)
     try:
         yield
     finally:
         for name in temporary:
             sys.modules.pop(name, None)
         detach(temporary)
+        sys.meta_path.insert(0, _completion)
 
 
-def defer_package(name: str, names: dict[str, str]) -> None:
+# Packages that are in `sys.modules` although their `__init__` has not run, and how to run it.
+_put_off: dict[str, Callable[[], None]] = {}
+
+
+def put_off(name: str, names: dict[str, str]) -> None:
     """Puts a package into `sys.modules` whose `__init__` runs when an unknown attribute is asked for.
 
     `names` maps attributes to the submodule that has them, so that these do not run it. A package
     that is not installed is left alone: its import then fails as it always does.
     """
     spec = importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
+    loader = spec.loader if spec else None
+    if spec is None or loader is None:
         return
-    loader = spec.loader
     module = importlib.util.module_from_spec(spec)
     lock = threading.RLock()
-    state = {"loaded": False}
+
+    def complete() -> None:
+        with lock:
+            if _put_off.pop(name, None) is not None:
+                vars(module).pop("__getattr__", None)
+                loader.exec_module(module)
 
     def deferred_getattr(attribute: str) -> Any:
         if attribute in names:
             return getattr(importlib.import_module(f"{name}.{names[attribute]}"), attribute)
-        with lock:
-            if not state["loaded"]:
-                state["loaded"] = True
-                vars(module).pop("__getattr__", None)
-                loader.exec_module(module)
+        complete()
         return getattr(module, attribute)
 
     vars(module)["__getattr__"] = deferred_getattr
     sys.modules[name] = module
+    _put_off[name] = complete
+
+
+class _Completion:
+    """Runs an `__init__` that was put off before a submodule is imported that others ask for.
+
+    Python runs it first, and there are submodules that can't be imported otherwise.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        complete = _put_off.get(name.partition(".")[0])
+        if complete is None or "." not in name:
+            return None
+        complete()
+        module = sys.modules.get(name)
+        if module is None:
+            return None
+        # Python prefers the spec of a module that appeared meanwhile, and would load it again.
+        spec = ModuleSpec(name, _AlreadyLoaded(module))
+        module.__spec__ = spec
+        return spec
+
+
+class _AlreadyLoaded:
+    """Gives the import system a module that came to be while it was looking for it."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
+
+
+_completion = _Completion()
 
 
 def stand_ins() -> list[ModuleType]:
