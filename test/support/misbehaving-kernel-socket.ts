@@ -37,8 +37,8 @@ const LONG = 2;
 const COMMAND = 4;
 const text = (value: string) => new TextEncoder().encode(value);
 
-/** Binds a socket of one type (ROUTER, XPUB…) at a unix socket's path, and serves all who connect. */
-export function listen(path: string, socketType: string, events: ListenerEvents): Disposable {
+/** Binds a socket of a type (ROUTER, XPUB…) at a unix socket's path, and serves all who connect. */
+export function listen(path: string, socketType: () => string, events: ListenerEvents): Disposable {
   const server = Bun.listen<Connection>({
     unix: path,
     socket: {
@@ -111,7 +111,7 @@ function flush(stream: Stream): void {
 function receive(
   stream: Stream,
   chunk: Uint8Array,
-  socketType: string,
+  socketType: () => string,
   events: ListenerEvents,
 ): void {
   const connection = stream.data;
@@ -120,7 +120,7 @@ function receive(
     if (connection.received.length < 64) return;
     connection.received = connection.received.subarray(64);
     connection.greeted = true;
-    write(stream, ready(socketType));
+    write(stream, ready(socketType()));
   }
   for (let frame = takeFrame(connection); frame; frame = takeFrame(connection)) {
     if (frame.flags & COMMAND) {

@@ -70,7 +70,7 @@ export class MisbehavingKernel implements Disposable {
     const peers = new Set<SocketPeer>();
     this.#peers.set(channel, peers);
     const usual = channel === "iopub" ? "PUB" : "ROUTER";
-    const socketType = this.#misbehaviour.socketTypes?.[channel] ?? usual;
+    const socketType = () => this.#misbehaviour.socketTypes?.[channel] ?? usual;
     const path = `${this.info.ip}-${this.info[`${channel}_port`]}`;
     this.#listeners.push(
       listen(path, socketType, {

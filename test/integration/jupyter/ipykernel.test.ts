@@ -80,6 +80,15 @@ function kernelTests(python: PythonName, transport: "ipc" | "tcp"): void {
     expect(text).toBe(`${size}\n`);
   });
 
+  test("publishes faster than it may queue, and nothing is lost", async () => {
+    const count = 3000;
+    const { output } = await cells.run(`for i in range(${count}): display(i)`);
+    const displays = output.filter((message) => message.header.msg_type === "display_data");
+    expect(displays.map(({ content }) => content["data"])).toEqual(
+      Array.from({ length: count }, (_, i) => ({ "text/plain": `${i}` })),
+    );
+  });
+
   test("sends and takes buffers through a comm", async () => {
     const open = `
 from ipykernel.comm import Comm
@@ -142,7 +151,8 @@ c.on_msg(lambda m: print([bytes(b) for b in m['buffers']]))`;
   test("has a heart that stops with the process and goes on with it", async () => {
     expect(await cells.client.beat(BOOT_MS)).toBe(true);
     kernel.signal("SIGSTOP");
-    expect(await cells.client.beat(50)).toBe(false);
+    // A thread of the kernel may get one more echo out before it stops.
+    while (await cells.client.beat(50));
     kernel.signal("SIGCONT");
     expect(await cells.client.beat(BOOT_MS)).toBe(true);
   });

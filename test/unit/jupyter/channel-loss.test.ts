@@ -79,16 +79,29 @@ test("after a loss nothing can be sent, even if the kernel listens again", async
 
 test("the last output of a kernel that loses its shell is still delivered until close", async () => {
   using kernel = new MisbehavingKernel();
-  const { client, lost, stream, iopub } = await connect(kernel);
+  const { client, lost, losses, stream, iopub } = await connect(kernel);
   kernel.cut("shell");
   await lost;
   kernel.publish("stream", { name: "stderr", text: "last words" });
   await stream;
+  expect(losses).toHaveLength(1);
   client.close();
   const count = iopub.length;
   kernel.publish("stream", { name: "stderr", text: "too late" });
   await kernel.until(() => kernel.clients("iopub").length === 0);
   expect(iopub.length).toBe(count);
+});
+
+test("a loss is reported once, even when IOPub breaks later", async () => {
+  using kernel = new MisbehavingKernel();
+  const { client, lost, losses } = await connect(kernel);
+  kernel.cut("control");
+  await lost;
+  kernel.cut("iopub");
+  await kernel.until(() => kernel.clients("iopub").length === 0);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(losses.map((loss) => loss.channel)).toEqual(["control"]);
+  client.close();
 });
 
 test("close rejects what is pending, reports no loss, and may be called again", async () => {
@@ -127,6 +140,40 @@ describe("a heartbeat", () => {
     const timeoutMs = alive ? 60_000 : 30;
     expect([await client.beat(timeoutMs), await client.beat(timeoutMs)]).toEqual([alive, alive]);
     expect(losses).toEqual([]);
+    client.close();
+  });
+
+  test("does not take the late echo of an earlier one for its own", async () => {
+    const beats: Uint8Array[][] = [];
+    using kernel = new MisbehavingKernel({
+      onBeat: (peer, frames) => {
+        beats.push(frames);
+        if (beats.length === 2) peer.send(beats[0] ?? []);
+      },
+    });
+    const { client } = await connect(kernel);
+    expect([await client.beat(20), await client.beat(20)]).toEqual([false, false]);
+    expect(beats).toHaveLength(2);
+    client.close();
+  });
+
+  test("in flight is false at once when the client is closed", async () => {
+    const asked = Promise.withResolvers<void>();
+    using kernel = new MisbehavingKernel({ onBeat: () => asked.resolve() });
+    const { client } = await connect(kernel);
+    const beat = client.beat(60_000);
+    await asked.promise;
+    client.close();
+    expect(await beat).toBe(false);
+  });
+
+  test("succeeds after a peer that could not be used has made way for a kernel", async () => {
+    const socketTypes = { hb: "PUB" };
+    using kernel = new MisbehavingKernel({ socketTypes });
+    const { client } = await connect(kernel);
+    expect(await client.beat(60_000)).toBe(false);
+    socketTypes.hb = "ROUTER";
+    expect(await client.beat(60_000)).toBe(true);
     client.close();
   });
 

@@ -128,9 +128,9 @@ describe("a signature history", () => {
     const history = new SignatureHistory();
     expect(history.add(bytes("first"))).toBe(true);
     expect(history.add(bytes("first"))).toBe(false);
-    for (let i = 0; i < 1000; i += 1) expect(history.add(bytes(`${i}`))).toBe(true);
+    for (let i = 0; i < 1500; i += 1) expect(history.add(bytes(`${i}`))).toBe(true);
     expect(history.add(bytes("first"))).toBe(false);
-    for (let i = 1000; i < 3000; i += 1) expect(history.add(bytes(`${i}`))).toBe(true);
+    for (let i = 1500; i < 4000; i += 1) expect(history.add(bytes(`${i}`))).toBe(true);
     expect(history.add(bytes("first"))).toBe(true);
   });
 });
