@@ -137,7 +137,6 @@ export class KernelClient {
     this.#dealers = { shell: dealer("shell"), control: dealer("control") };
     if (events.onStdin) this.#dealers.stdin = dealer("stdin");
     this.#heartbeat = new Heartbeat(channelEndpoint(info, "hb"));
-    // Last: the handshakes are under way meanwhile.
     this.#signer = new MessageSigner(info.key);
   }
 
