@@ -20,7 +20,7 @@ const callIds = plainIds(64);
 export function encodeAnthropic(request: ProviderRequest): HttpCall {
   const { model } = request;
   const messages = prepareTranscript(request.messages, model, callIds);
-  const maxTokens = outputBudget(request);
+  const maxTokens = outputBudget(request, messages);
   const thinking = encodeThinking(request, messages, maxTokens);
   const system = request.systemPrompt.toWellFormed();
   const body: JsonObject = {

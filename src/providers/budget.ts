@@ -9,18 +9,21 @@ const TOKENS_PER_IMAGE = 2_000;
 /** Less than this is no reply; the provider then says that the request does not fit. */
 const MIN_OUTPUT_TOKENS = 1_024;
 
-/** The most tokens to ask for. Servers refuse a request whose input and limit exceed the window together. */
-export function outputBudget(request: ProviderRequest): number {
+/**
+ * The most tokens to ask for, given the prepared transcript. Servers refuse a request whose input
+ * and limit exceed the window together.
+ */
+export function outputBudget(request: ProviderRequest, messages: readonly Message[]): number {
   const { contextWindow, maxTokens } = request.model;
   const wanted = Math.min(request.maxTokens ?? maxTokens, maxTokens);
-  const room = contextWindow - estimateInput(request);
+  const room = contextWindow - estimateInput(request, messages);
   return Math.min(wanted, Math.max(room, MIN_OUTPUT_TOKENS));
 }
 
-function estimateInput(request: ProviderRequest): number {
+function estimateInput(request: ProviderRequest, messages: readonly Message[]): number {
   let chars = request.systemPrompt.length + JSON.stringify(request.tools).length;
   let images = 0;
-  for (const message of request.messages) {
+  for (const message of messages) {
     const size = messageSize(message);
     chars += size.chars;
     images += size.images;
@@ -29,16 +32,14 @@ function estimateInput(request: ProviderRequest): number {
 }
 
 function messageSize(message: Message): { chars: number; images: number } {
-  if (!Array.isArray(message.content)) {
-    return { chars: typeof message.content === "string" ? message.content.length : 0, images: 0 };
-  }
+  if (typeof message.content === "string") return { chars: message.content.length, images: 0 };
   let chars = 0;
   let images = 0;
   for (const block of message.content) {
-    if (block?.type === "text") chars += block.text?.length ?? 0;
-    else if (block?.type === "thinking") chars += block.thinking?.length ?? 0;
-    else if (block?.type === "toolCall") chars += JSON.stringify(block.arguments ?? {}).length;
-    else if (block?.type === "image") images += 1;
+    if (block.type === "text") chars += block.text.length;
+    else if (block.type === "thinking") chars += block.thinking.length;
+    else if (block.type === "toolCall") chars += JSON.stringify(block.arguments).length;
+    else images += 1;
   }
   return { chars, images };
 }

@@ -20,6 +20,7 @@ import type { HttpCall } from "./transport.ts";
 export function encodeChat(request: ProviderRequest): HttpCall {
   const { model, tools, effort } = request;
   const gateway = gatewayOf(model);
+  const messages = prepareTranscript(request.messages, model, gateway.idRule);
   const body: JsonObject = {
     model: model.id,
     stream: true,
@@ -29,8 +30,8 @@ export function encodeChat(request: ProviderRequest): HttpCall {
     ...(tools.length > 0
       ? { tools: tools.map((tool) => ({ type: "function", function: tool })) }
       : {}),
-    messages: encodeMessages(request, gateway),
-    [gateway.limitField]: outputBudget(request),
+    messages: encodeMessages(request.systemPrompt, messages, gateway),
+    [gateway.limitField]: outputBudget(request, messages),
   };
   return {
     url: `${model.baseUrl}/chat/completions`,
@@ -44,11 +45,14 @@ export function encodeChat(request: ProviderRequest): HttpCall {
   };
 }
 
-function encodeMessages(request: ProviderRequest, gateway: Gateway): JsonObject[] {
+function encodeMessages(
+  systemPrompt: string,
+  messages: readonly Message[],
+  gateway: Gateway,
+): JsonObject[] {
   const encoded: JsonObject[] = [];
-  const system = request.systemPrompt.toWellFormed();
+  const system = systemPrompt.toWellFormed();
   if (system.trim() !== "") encoded.push({ role: "system", content: system });
-  const messages = prepareTranscript(request.messages, request.model, gateway.idRule);
   let pendingImages: ImageBlock[] = [];
   const push = (message: JsonObject) => {
     const afterResult = encoded.at(-1)?.["role"] === "tool";

@@ -3,10 +3,15 @@
 import { EFFORTS } from "./provider.ts";
 import type { Effort } from "./provider.ts";
 
-/** The level of `levels` that is nearest to `effort`: itself, else the next weaker one, else the weakest. */
+/**
+ * The level of `levels` that is nearest to `effort`: itself, else the next weaker one, else the
+ * weakest. Only `off` itself turns thinking off.
+ */
 export function nearestEffort<T extends Effort>(effort: Effort, levels: readonly T[]): T {
   const wanted = EFFORTS.indexOf(effort);
-  const ranked = [...levels].sort((a, b) => EFFORTS.indexOf(a) - EFFORTS.indexOf(b));
+  const ranked = levels
+    .filter((level) => level !== "off" || effort === "off")
+    .sort((a, b) => EFFORTS.indexOf(a) - EFFORTS.indexOf(b));
   const nearest = ranked.findLast((level) => EFFORTS.indexOf(level) <= wanted) ?? ranked[0];
   if (nearest === undefined) throw new RangeError("a model needs at least one effort level");
   return nearest;

@@ -63,7 +63,9 @@ const SPECIAL: ReadonlyArray<readonly [RegExp, (model: Model) => Partial<Gateway
           ? { thinking: { type: "disabled" } }
           : {
               thinking: { type: "enabled" },
-              reasoning_effort: nearestEffort(effort, ["low", "high", "max"]),
+              // Its documentation takes "medium" for "high".
+              reasoning_effort:
+                effort === "medium" ? "high" : nearestEffort(effort, ["low", "high", "max"]),
             },
     }),
   ],

@@ -23,6 +23,7 @@ const NO_SIGNATURE = "skip_thought_signature_validator";
 /** The request as HTTP. What stays the same from turn to turn comes first. */
 export function encodeGoogle(request: ProviderRequest): HttpCall {
   const { model } = request;
+  const messages = prepareTranscript(request.messages, model, plainIds(64));
   const system = request.systemPrompt.toWellFormed();
   const thinking = model.reasoning ? encodeThinking(model.id, request.effort) : undefined;
   const body: JsonObject = {
@@ -30,9 +31,9 @@ export function encodeGoogle(request: ProviderRequest): HttpCall {
     ...(request.tools.length > 0
       ? { tools: [{ functionDeclarations: request.tools.map(encodeTool) }] }
       : {}),
-    contents: encodeContents(request),
+    contents: encodeContents(model.id, messages),
     generationConfig: {
-      maxOutputTokens: outputBudget(request),
+      maxOutputTokens: outputBudget(request, messages),
       ...(thinking ? { thinkingConfig: thinking } : {}),
     },
   };
@@ -53,9 +54,8 @@ function encodeTool({ name, description, parameters }: ToolDefinition): JsonObje
 }
 
 /** Results of one reply's calls are together in one content. */
-function encodeContents(request: ProviderRequest): JsonObject[] {
-  const { model } = request;
-  const strict = generation(model.id) >= 3;
+function encodeContents(modelId: string, messages: readonly Message[]): JsonObject[] {
+  const strict = generation(modelId) >= 3;
   const contents: JsonObject[] = [];
   let results: JsonObject[] | undefined;
   let images: ImageBlock[] = [];
@@ -74,7 +74,7 @@ function encodeContents(request: ProviderRequest): JsonObject[] {
         : encodeAssistant(message, strict);
     contents.push({ role: message.role === "user" ? "user" : "model", parts });
   };
-  for (const message of prepareTranscript(request.messages, model, plainIds(64))) {
+  for (const message of messages) {
     if (message.role !== "toolResult") {
       push(message);
       continue;

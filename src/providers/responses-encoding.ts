@@ -16,6 +16,7 @@ const callIds = (id: string) => plainCallIds(id.replace(/\|.*$/, ""));
 /** The request as HTTP. What stays the same from turn to turn comes first. */
 export function encodeResponses(request: ProviderRequest): HttpCall {
   const { model, effort } = request;
+  const messages = prepareTranscript(request.messages, model, callIds);
   const system = request.systemPrompt.toWellFormed();
   const body: JsonObject = {
     model: model.id,
@@ -26,8 +27,8 @@ export function encodeResponses(request: ProviderRequest): HttpCall {
     ...(model.reasoning && effort ? { reasoning: encodeReasoning(model.id, effort) } : {}),
     ...(request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {}),
     ...(system.trim() === "" ? {} : { instructions: system }),
-    input: prepareTranscript(request.messages, model, callIds).flatMap(encodeMessage),
-    max_output_tokens: outputBudget(request),
+    input: messages.flatMap(encodeMessage),
+    max_output_tokens: outputBudget(request, messages),
   };
   return {
     url: `${model.baseUrl}/responses`,
