@@ -53,7 +53,8 @@ export class Execution {
   #reply: JupyterMessage | undefined;
   #idle = false;
   #error: CellError | undefined;
-  #hasResult = false;
+  /** A result that comes after an error: the cell ran to its end, only one of several representations failed. */
+  #resultAfterError = false;
   #abortCause: AbortCause | undefined;
   #lastActivity = performance.now();
   readonly #settle = defer<ExecutionOutcome>();
@@ -103,7 +104,7 @@ export class Execution {
     const output = outputOf(message);
     if (!output) return;
     if (output.kind === "error") this.#error = output.error;
-    if (output.kind === "result") this.#hasResult = true;
+    if (output.kind === "result") this.#resultAfterError = this.#error !== undefined;
     this.#onOutput(output);
   }
 
@@ -177,11 +178,11 @@ export class Execution {
         note,
       };
     }
+    if (this.#resultAfterError) return { ...base, status: "ok" };
     if (content["status"] !== "ok")
       return { ...base, status: "error", error: failure ?? unnamedError(content) };
-    // A failing __repr__ is an error on iopub but "ok" in the reply; with a result beside it, only one
-    // of several representations failed and the plain one is shown.
-    if (this.#error && !this.#hasResult) return { ...base, status: "error", error: this.#error };
+    // A failing __repr__ is an error on iopub, but "ok" in the reply of older kernels.
+    if (this.#error) return { ...base, status: "error", error: this.#error };
     return { ...base, status: "ok" };
   }
 }
