@@ -9,6 +9,7 @@ the helper has. Either way one line on stderr says so.
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from typing import Any
 
@@ -42,6 +43,8 @@ def _bind(values: dict[str, Any]) -> None:
 
 def _before_cell(info: Any) -> None:
     current = _shell.user_ns
+    # Without it no cell can do anything, not even mend it.
+    current["__builtins__"] = builtins
     lost = [name for name in _helpers if name not in current]
     taken = [name for name in _helpers if name in current and current[name] is not _helpers[name]]
     wanted = _used_as_helpers(taken, info.raw_cell) if taken else []

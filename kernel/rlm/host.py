@@ -37,6 +37,7 @@ async def host_request(
     """
     request = _Request(type, payload)
     try:
+        request.send()
         return await asyncio.wait_for(asyncio.wrap_future(request.answer), timeout)
     except asyncio.TimeoutError:
         raise TimeoutError(f"the host did not answer {type!r} within {timeout} s") from None
@@ -50,6 +51,7 @@ def host_request_sync(
     """The same for plain code: waits in this thread, which may be the main one."""
     request = _Request(type, payload)
     try:
+        request.send()
         return request.answer.result(timeout)
     except concurrent.futures.TimeoutError:
         raise TimeoutError(f"the host did not answer {type!r} within {timeout} s") from None
@@ -71,14 +73,16 @@ _waiting: dict[str, Answer] = {}
 
 
 class _Request:
-    """One request, sent when it is made. `close` tells the host when nobody waits any more."""
+    """One request. Always closed by whoever made it: the host is told when nobody waits any more."""
 
     def __init__(self, type: str, payload: Optional[dict[str, Any]]) -> None:
-        data = _checked(type, payload)
+        self.data = _checked(type, payload)
         self.id = uuid.uuid4().hex
         self.answer: Answer = Answer()
+
+    def send(self) -> None:
         _waiting[self.id] = self.answer
-        _send("comm_open", {"comm_id": self.id, "target_name": COMM_TARGET, "data": data})
+        _send("comm_open", {"comm_id": self.id, "target_name": COMM_TARGET, "data": self.data})
 
     def close(self) -> None:
         if _waiting.pop(self.id, None) is not None:
