@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.machinery
+import importlib
 import importlib.util
 import os
 import site
 import sys
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, Optional
 
@@ -17,20 +18,46 @@ class SkillError(ImportError):
     """A skill can't be loaded under its name."""
 
 
+class _SkillFinder:
+    """Finds skills by name before anything else: a project may have a module of the same name."""
+
+    def __init__(self) -> None:
+        self.folders: dict[str, str] = {}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        if name not in self.folders:
+            return None
+        file = module_file(name, self.folders[name])
+        if not os.path.isfile(file):
+            return None
+        return importlib.util.spec_from_file_location(
+            name, file, submodule_search_locations=[os.path.dirname(file)]
+        )
+
+
+_finder = _SkillFinder()
+
+
 def load_all(skills: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Optional[str]]]:
     """What cells find under each skill's import name, and why it is not the skill, or None.
 
-    A skill: `name`, `import_name`, and `path`, the folder that holds the package. The folders become
-    importable after everything else, the packages themselves whatever else has their name.
+    A skill: `name`, `import_name`, and `path`, the folder that holds the package. What else is in the
+    folders becomes importable after everything else.
     """
     for skill in skills:
         if skill["path"] not in sys.path:
             sys.path.append(skill["path"])
+    taken = {skill["import_name"] for skill in skills if is_installed(skill["import_name"])}
+    _finder.folders = {s["import_name"]: s["path"] for s in skills if s["import_name"] not in taken}
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
     found: dict[str, Any] = {}
     problems: dict[str, Optional[str]] = {}
     for skill in skills:
         name = skill["import_name"]
         try:
+            if name in taken:
+                raise SkillError(f"an installed module has the name {name!r}: rename the skill's package")
             found[name] = make_callable(load(name, skill["path"]))
             problems[name] = None
         except (Exception, SystemExit) as error:
@@ -40,31 +67,26 @@ def load_all(skills: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Op
 
 
 def load(name: str, folder: str) -> ModuleType:
-    """Imports the package `name` of `folder`, even if a project on `sys.path` has a module of that name."""
-    package = os.path.join(folder, name)
-    path = os.path.join(package, "__init__.py")
-    loaded = sys.modules.get(name)
-    if loaded is not None and getattr(loaded, "__file__", None) == path:
-        return loaded
-    if is_installed(name):
-        raise SkillError(f"an installed module has the name {name!r} already: rename the skill's package")
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[package])
-    if spec is None or spec.loader is None:
-        raise SkillError(f"there is no package {name!r} in {folder}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(name, None)
-        raise
-    return module
+    """Imports the package `name` of `folder`."""
+    file = module_file(name, folder)
+    if not os.path.isfile(file):
+        raise SkillError(f"there is no {file}")
+    if getattr(sys.modules.get(name), "__file__", file) != file:
+        # A module of the project, imported before the skill was known.
+        del sys.modules[name]
+    return importlib.import_module(name)
+
+
+def module_file(name: str, folder: str) -> str:
+    """Where a skill's package begins."""
+    return os.path.join(folder, name, "__init__.py")
 
 
 def is_installed(name: str) -> bool:
     """Whether Python itself or an installed package has a module of this name."""
     if name in sys.stdlib_module_names:
         return True
-    folders = tuple(os.path.join(folder, "") for folder in [*site.getsitepackages(), site.getusersitepackages()])
-    spec = importlib.machinery.PathFinder.find_spec(name)
-    return spec is not None and bool(spec.origin) and str(spec.origin).startswith(folders)
+    installed = [*site.getsitepackages(), site.getusersitepackages()]
+    folders = tuple(os.path.join(folder, "") for folder in installed)
+    spec = PathFinder.find_spec(name)
+    return spec is not None and str(spec.origin or "").startswith(folders)
