@@ -42,33 +42,26 @@ export class UserHome implements Disposable {
   }
 
   /** Starts the program. */
-  start(
-    args: readonly string[],
-    options: RunOptions = {},
-  ): Bun.Subprocess<"pipe" | "ignore", "pipe", "pipe"> {
-    const env: Record<string, string | undefined> = {
+  start(args: readonly string[], options: RunOptions = {}): RunningProgram {
+    return new RunningProgram([PROGRAM, ...args], this.environment(options.env), {
+      cwd: options.cwd ?? this.cwd,
+      stdin: options.stdin,
+    });
+  }
+
+  /** The variables that the program gets. */
+  environment(more: RunOptions["env"] = {}): Record<string, string | undefined> {
+    return {
       PATH: process.env["PATH"],
       HOME: this.home,
       PRIME_AGENT_KERNEL_VENV: join(ROOT, ".cache/e2e/kernel-venv"),
-      ...options.env,
+      ...more,
     };
-    const child = Bun.spawn([PROGRAM, ...args], {
-      cwd: options.cwd ?? this.cwd,
-      env,
-      stdin: options.stdin === undefined ? "ignore" : "pipe",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    if (options.stdin !== undefined && options.stdin !== "pipe" && child.stdin) {
-      child.stdin.write(options.stdin);
-      void child.stdin.end();
-    }
-    return child;
   }
 
   /** Runs the program to its end. */
   async run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-    return await finish(this.start(args, options));
+    return await this.start(args, options).finished;
   }
 
   [Symbol.dispose](): void {
@@ -76,26 +69,74 @@ export class UserHome implements Disposable {
   }
 }
 
-/** Collects what a started program says until it ends. */
-export async function finish(
-  child: Bun.Subprocess<"pipe" | "ignore", "pipe", "pipe">,
-): Promise<Finished> {
-  const [stdout, stderr, code] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ]);
-  return {
-    code,
-    stdout,
-    stderr,
-    get events() {
-      return stdout
-        .split("\n")
-        .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as Record<string, any>);
-    },
-  };
+/** A program under way: what it said so far, and what it will have said. */
+export class RunningProgram {
+  readonly child: Bun.Subprocess<"pipe" | "ignore", "pipe", "pipe">;
+  readonly finished: Promise<Finished>;
+  stdout = "";
+  stderr = "";
+  #news = Promise.withResolvers<void>();
+
+  constructor(
+    command: readonly string[],
+    env: Record<string, string | undefined>,
+    options: { cwd: string; stdin: string | undefined },
+  ) {
+    this.child = Bun.spawn([...command], {
+      cwd: options.cwd,
+      env,
+      stdin: options.stdin === undefined ? "ignore" : "pipe",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    if (options.stdin !== undefined && options.stdin !== "pipe" && this.child.stdin) {
+      this.child.stdin.write(options.stdin);
+      void this.child.stdin.end();
+    }
+    this.finished = this.#collect();
+  }
+
+  /** Sends a signal. */
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Resolves when a stream holds `needle`; rejects when the program ends without it. */
+  async saw(stream: "stdout" | "stderr", needle: string): Promise<void> {
+    while (!this[stream].includes(needle)) {
+      const ended = await Promise.race([this.#news.promise, this.finished]);
+      if (ended && !this[stream].includes(needle)) {
+        throw new Error(`the program ended without "${needle}" on ${stream}: ${this[stream]}`);
+      }
+    }
+  }
+
+  async #collect(): Promise<Finished> {
+    const [code] = await Promise.all([
+      this.child.exited,
+      this.#read("stdout", this.child.stdout),
+      this.#read("stderr", this.child.stderr),
+    ]);
+    const { stdout, stderr } = this;
+    return {
+      code,
+      stdout,
+      stderr,
+      get events() {
+        const lines = stdout.split("\n").filter((line) => line !== "");
+        return lines.map((line) => JSON.parse(line) as Record<string, any>);
+      },
+    };
+  }
+
+  async #read(name: "stdout" | "stderr", stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      this[name] += decoder.decode(chunk, { stream: true });
+      this.#news.resolve();
+      this.#news = Promise.withResolvers<void>();
+    }
+  }
 }
 
 /** Fails with the program's stderr when the exit code is another one. */
