@@ -81,7 +81,7 @@ function assume(id: string, place: Place): Model {
 }
 
 function assumption(model: Model, custom: CustomModels): string {
-  const near = nearest(model.id, modelIds(model.provider, custom));
+  const [near] = nearest(model.id, modelIds(model.provider, custom), 1);
   const size = `${model.contextWindow} tokens of context and ${model.maxTokens} of reply`;
   const meant = near === undefined ? "" : ` (the nearest that is known: ${near})`;
   return `${model.provider}/${model.id} is not a known model${meant}: assuming ${size}; models.json can say otherwise`;

@@ -47,6 +47,8 @@ export interface ListedModel {
   usable: boolean;
 }
 
+const MAX_SUGGESTIONS = 3;
+
 /** The parts of `PROVIDER/ID`; ids may hold slashes. Without a slash the provider is undefined. */
 export function parseModelSelector(selector: string): { provider: string | undefined; id: string } {
   const trimmed = selector.trim();
@@ -143,17 +145,25 @@ function ownerOf(id: string, sources: ModelSources, custom: CustomModels): strin
   return owners.find((name) => isUsable(name, sources, locate(name, sources, custom))) ?? owners[0];
 }
 
+/** Selectors that contain what was typed come first, then those that look like it. */
 function suggestion(selector: string, custom: CustomModels): string {
+  const { provider, id } = parseModelSelector(selector);
   const names = [...Object.keys(custom.providers), ...KNOWN_PROVIDERS.map(({ name }) => name)];
-  const selectors = names.flatMap((name) => modelIds(name, custom).map((id) => `${name}/${id}`));
-  const { provider } = parseModelSelector(selector);
-  const near =
-    nearest(selector, selectors) ?? (provider === undefined ? undefined : nearest(provider, names));
-  const wanted = selector.toLowerCase();
-  const containing = selectors.find((candidate) => candidate.toLowerCase().includes(wanted));
-  const best = containing ?? near;
+  const known = names.flatMap((name) =>
+    modelIds(name, custom).map((model) => ({ id: model, selector: `${name}/${model}` })),
+  );
+  const selectors = known.map((model) => model.selector);
+  const typed = selector.trim().toLowerCase();
+  const containing = selectors.filter((candidate) => candidate.toLowerCase().includes(typed));
+  const alike =
+    provider === undefined
+      ? nearest(id, [...new Set(known.map((model) => model.id))]).flatMap((near) =>
+          known.filter((model) => model.id === near).map((model) => model.selector),
+        )
+      : [...nearest(selector, selectors), ...nearest(provider, names)];
+  const best = (containing.length > 0 ? containing : alike).slice(0, MAX_SUGGESTIONS);
   const list = "`prime-agent models` lists what there is.";
-  return best === undefined ? list : `Did you mean ${best}? ${list}`;
+  return best.length === 0 ? list : `Did you mean ${best.join(" or ")}? ${list}`;
 }
 
 function locate(provider: string, sources: ModelSources, custom: CustomModels): Place {
@@ -183,7 +193,7 @@ function readApi(api: string | undefined): ApiKind | undefined {
   const kind = API_KINDS.find((candidate) => candidate === api);
   if (kind) return kind;
   throw new ModelError(`--api takes ${API_KINDS.join(", ")}, not "${api}"`, {
-    hint: `Did you mean ${nearest(api, API_KINDS) ?? API_KINDS[0]}?`,
+    hint: `Did you mean ${nearest(api, API_KINDS, 1)[0] ?? API_KINDS[0]}?`,
   });
 }
 
