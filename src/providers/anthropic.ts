@@ -70,8 +70,10 @@ class AnthropicDecoder implements StreamDecoder {
   #startBlock(key: string, block: JsonObject): void {
     switch (block["type"]) {
       case "text":
+        this.#reply.reserve("text", key);
         return this.#reply.text(asString(block["text"]) ?? "", key);
       case "thinking":
+        this.#reply.reserve("thinking", key);
         this.#reply.thinking(asString(block["thinking"]) ?? "", key);
         if (block["signature"]) this.#reply.signThinking(String(block["signature"]), key);
         return;

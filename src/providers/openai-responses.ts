@@ -71,7 +71,7 @@ class ResponsesDecoder implements StreamDecoder {
           streamFailure(this.#source, asObject(event["response"])?.["error"], Date.now()),
         );
       case "error":
-        throw new ProviderFault(streamFailure(this.#source, withoutType(event), Date.now()));
+        throw new ProviderFault(streamFailure(this.#source, event, Date.now()));
     }
   }
 
@@ -89,11 +89,11 @@ class ResponsesDecoder implements StreamDecoder {
         if (done) this.#reply.setArguments(key, asString(item["arguments"]) ?? "");
         return;
       case "message":
-        if (!done) return;
+        if (!done) return this.#reply.reserve("text", key);
         if (!this.#streamed.has(key)) this.#reply.text(textOf(item["content"]), key);
         return this.#reply.signText(signMessageItem(item), key);
       case "reasoning":
-        if (!done) return;
+        if (!done) return this.#reply.reserve("thinking", key);
         if (!this.#streamed.has(key)) this.#reply.thinking(textOf(item["summary"]), key);
         // Only an encrypted item means anything to a server that stores nothing.
         if (item["encrypted_content"]) this.#reply.signThinking(JSON.stringify(item), key);
@@ -137,9 +137,4 @@ function textOf(parts: unknown): string {
   return asObjects(parts)
     .map((part) => asString(part["text"]) ?? asString(part["refusal"]) ?? "")
     .join("\n\n");
-}
-
-/** The event's own type says only that it is an error, not which. */
-function withoutType({ type: _, ...error }: JsonObject): JsonObject {
-  return error;
 }

@@ -60,15 +60,21 @@ export class Reply {
     this.#model = model;
   }
 
-  /** Whether anything of the reply has been seen by the consumer. */
+  /** Whether anything of the reply has arrived. */
   get hasContent(): boolean {
-    return this.#drafts.length > 0;
+    return this.#drafts.some(isFilled);
+  }
+
+  /** Keeps a block's place among the others before its first delta; it is left out if none comes. */
+  reserve(type: "text" | "thinking", key: string): void {
+    if (type === "text") this.#open(key, type, newText);
+    else this.#open(key, type, newThinking);
   }
 
   /** Appends to a text block. */
   text(delta: string, key = "text"): void {
     if (delta === "") return;
-    this.#open(key, "text", () => ({ type: "text", text: "" })).text += delta;
+    this.#open(key, "text", newText).text += delta;
     this.#events.push({ type: "text_delta", text: delta });
   }
 
@@ -163,7 +169,7 @@ export class Reply {
     broken?: { stopReason: "error" | "aborted"; errorMessage: string },
   ): AssistantMessage {
     let sealed = 0;
-    const content = this.#drafts.map((draft) => {
+    const content = this.#drafts.filter(isFilled).map((draft) => {
       if (draft.type !== "toolCall") return draft;
       return this.#calls[sealed++] ?? sealCall(draft, "error");
     });
@@ -198,6 +204,15 @@ export class Reply {
     const taken = this.#drafts.some((draft) => draft.type === "toolCall" && draft.id === wanted);
     return wanted && !taken ? wanted : `call_${crypto.randomUUID().replaceAll("-", "")}`;
   }
+}
+
+function isFilled(draft: Draft): boolean {
+  if (draft.type === "text") return draft.text !== "";
+  return draft.type === "toolCall" || draft.thinking !== "" || Boolean(draft.thinkingSignature);
+}
+
+function newText(): TextBlock {
+  return { type: "text", text: "" };
 }
 
 function newThinking(): ThinkingBlock {

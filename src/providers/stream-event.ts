@@ -22,7 +22,8 @@ export function readEvent(
     throw new ProviderFault(failure(source, "network", text, { retryable: true }));
   }
   const object = asObject(value);
-  const isError = event === "error" || (object?.["error"] && object["type"] === undefined);
+  const standsAlone = object?.["error"] && object["type"] === undefined;
+  const isError = event === "error" || object?.["object"] === "error" || standsAlone;
   if (isError) throw new ProviderFault(streamFailure(source, value ?? data, Date.now()));
   return object;
 }
