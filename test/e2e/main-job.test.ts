@@ -1,6 +1,7 @@
 /** The main job on the compiled program: prompt → model → cell → answer. */
 
 import { describe, expect, test } from "bun:test";
+import { MODEL_ENV, modelFlags } from "../support/model-flags.ts";
 import { ProviderServer } from "../support/provider-server.ts";
 import { expectCode, UserHome } from "../support/program.ts";
 
@@ -14,27 +15,11 @@ function quotingServer(): Promise<ProviderServer> {
   ]);
 }
 
-function modelFlags(server: ProviderServer): string[] {
-  const url = server.baseUrl("openai-completions");
-  return [
-    "-m",
-    "local/test",
-    "--base-url",
-    url,
-    "--api",
-    "openai-completions",
-    "--api-key-env",
-    "TEST_KEY",
-  ];
-}
-
-const env = { TEST_KEY: "a-key-for-tests" };
-
 describe("a headless run", () => {
   test("prints exactly the final answer on stdout", async () => {
     await using server = await quotingServer();
     using user = new UserHome();
-    const run = await user.run(["-p", ...modelFlags(server), "What is 6*7?"], { env });
+    const run = await user.run(["-p", ...modelFlags(server), "What is 6*7?"], { env: MODEL_ENV });
     expectCode(run, 0);
     expect(run.stdout).toBe("The kernel says 42.\n");
   });
@@ -42,7 +27,9 @@ describe("a headless run", () => {
   test("as JSON: every line parses, the first is system/init and the last is result", async () => {
     await using server = await quotingServer();
     using user = new UserHome();
-    const run = await user.run(["-p", "--json", ...modelFlags(server), "What is 6*7?"], { env });
+    const run = await user.run(["-p", "--json", ...modelFlags(server), "What is 6*7?"], {
+      env: MODEL_ENV,
+    });
     expectCode(run, 0);
     const { events } = run;
     expect(events[0]).toMatchObject({
@@ -73,7 +60,7 @@ describe("a headless run", () => {
   test("sends the tool's result back with the id of its call", async () => {
     await using server = await quotingServer();
     using user = new UserHome();
-    await user.run(["-p", ...modelFlags(server), "What is 6*7?"], { env });
+    await user.run(["-p", ...modelFlags(server), "What is 6*7?"], { env: MODEL_ENV });
     const [first, second] = server.requests;
     expect(first?.body.tools.map((tool: any) => tool.function.name)).toEqual(["ipython"]);
     const [assistant, result] = second?.body.messages.slice(-2) ?? [];
@@ -171,7 +158,7 @@ describe("usage errors", () => {
     },
   ])("$args exits 2 and says what is wrong", async ({ args, says, hint }) => {
     using user = new UserHome();
-    const run = await user.run(args, { env });
+    const run = await user.run(args, { env: MODEL_ENV });
     expectCode(run, 2);
     expect(run.stdout).toBe("");
     expect(run.stderr).toContain(says);

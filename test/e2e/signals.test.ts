@@ -2,24 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
+import { MODEL_ENV, modelFlags } from "../support/model-flags.ts";
 import { expectCode, PROGRAM, RunningProgram, UserHome } from "../support/program.ts";
 import { ProviderServer, type ServedScript } from "../support/provider-server.ts";
-
-const env = { TEST_KEY: "a-key-for-tests" };
-
-function flags(server: ProviderServer): string[] {
-  const url = server.baseUrl("openai-completions");
-  return [
-    "-m",
-    "local/test",
-    "--base-url",
-    url,
-    "--api",
-    "openai-completions",
-    "--api-key-env",
-    "TEST_KEY",
-  ];
-}
 
 function cell(code: string): ServedScript {
   return { toolCalls: [{ name: "ipython", arguments: { code } }] };
@@ -69,7 +54,7 @@ describe("a signal during a cell", () => {
     async ({ code, signal, exit }) => {
       await using server = await ProviderServer.start([cell(code)]);
       using user = new UserHome();
-      const child = user.start(["-p", "--json", ...flags(server), "go"], { env });
+      const child = user.start(["-p", "--json", ...modelFlags(server), "go"], { env: MODEL_ENV });
       await child.saw("stderr", "begun");
       child.kill(signal);
       const run = await child.finished;
@@ -102,7 +87,7 @@ async function resume(user: UserHome): Promise<string> {
       return { text: "after the signal" };
     },
   ]);
-  const run = await user.run(["-p", "-c", ...flags(server), "go on"], { env });
+  const run = await user.run(["-p", "-c", ...modelFlags(server), "go on"], { env: MODEL_ENV });
   expectCode(run, 0);
   return run.stdout;
 }
@@ -112,9 +97,12 @@ test("a signal while the model answers ends the request and the run", async () =
     { text: "Hello, this takes long", end: "hang" },
   ]);
   using user = new UserHome();
-  const child = user.start(["-p", "--json", "--include-partial-messages", ...flags(server), "go"], {
-    env,
-  });
+  const child = user.start(
+    ["-p", "--json", "--include-partial-messages", ...modelFlags(server), "go"],
+    {
+      env: MODEL_ENV,
+    },
+  );
   while (server.requests.length === 0) await Bun.sleep(10);
   child.kill("SIGINT");
   const run = await child.finished;
@@ -126,15 +114,21 @@ test("a signal while the model answers ends the request and the run", async () =
 test("--timeout cuts a hung request and a hung cell, with exit code 124", async () => {
   using user = new UserHome();
   await using silent = await ProviderServer.start([{ refuse: "hang" }]);
-  const hungRequest = await user.run(["-p", "--json", "--timeout", "1s", ...flags(silent), "go"], {
-    env,
-  });
+  const hungRequest = await user.run(
+    ["-p", "--json", "--timeout", "1s", ...modelFlags(silent), "go"],
+    {
+      env: MODEL_ENV,
+    },
+  );
   expectCode(hungRequest, 124);
   expect(hungRequest.events.at(-1)).toMatchObject({ subtype: "error_timeout", exit_code: 124 });
   await using server = await ProviderServer.start([cell("import time; time.sleep(1000)")]);
-  const hungCell = await user.run(["-p", "--json", "--timeout", "2s", ...flags(server), "go"], {
-    env,
-  });
+  const hungCell = await user.run(
+    ["-p", "--json", "--timeout", "2s", ...modelFlags(server), "go"],
+    {
+      env: MODEL_ENV,
+    },
+  );
   expectCode(hungCell, 124);
   await untilGone(user.home);
 });
@@ -142,8 +136,8 @@ test("--timeout cuts a hung request and a hung cell, with exit code 124", async 
 test("a reader that goes away ends the run with 141 and stops the running cell", async () => {
   await using server = await ProviderServer.start([cell("for i in range(10**9): print(i)")]);
   using user = new UserHome();
-  const command = `"$0" -p --json --include-partial-messages ${flags(server).join(" ")} go | head -n 3; exit "\${PIPESTATUS[0]}"`;
-  const shell = new RunningProgram(["bash", "-c", command, PROGRAM], user.environment(env), {
+  const command = `"$0" -p --json --include-partial-messages ${modelFlags(server).join(" ")} go | head -n 3; exit "\${PIPESTATUS[0]}"`;
+  const shell = new RunningProgram(["bash", "-c", command, PROGRAM], user.environment(MODEL_ENV), {
     cwd: user.cwd,
     stdin: undefined,
   });
@@ -160,7 +154,9 @@ test("a killed host leaves no kernel, no shell and no folder of sockets", async 
   using user = new UserHome();
   const tmp = `${user.home}/tmp`;
   Bun.spawnSync(["mkdir", "-p", tmp]);
-  const child = user.start(["-p", ...flags(server), "go"], { env: { ...env, TMPDIR: tmp } });
+  const child = user.start(["-p", ...modelFlags(server), "go"], {
+    env: { ...MODEL_ENV, TMPDIR: tmp },
+  });
   await child.saw("stderr", "begun");
   child.kill("SIGKILL");
   await child.finished;
