@@ -10,6 +10,7 @@ import { memory, snapshot } from "./load.ts";
 import { ROOT } from "./our-kernel.ts";
 import { publisherFlood } from "./publisher.ts";
 import { hello, startup } from "./startup.ts";
+import { turns } from "./turns.ts";
 
 /** One measured figure: ours, the peer's, the bar, and whether it holds. */
 export interface Figure {
@@ -28,6 +29,7 @@ const BENCHMARKS: Record<string, (python: string) => Promise<Figure[]>> = {
   publisher: publisherFlood,
   startup,
   hello,
+  turns,
   fork,
   many,
   abort,
