@@ -20,10 +20,11 @@ def _png_chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def jpeg(width: int = 3, height: int = 2) -> bytes:
-    """The structure of a JPEG: a comment, a fill byte, a frame, a scan without content."""
+    """The structure of a JPEG: comment, fill byte, frame, Huffman table, and a scan without content."""
     frame = struct.pack(">HBHHB3B", 11, 8, height, width, 1, 1, 0x11, 0)
+    table = b"\xff\xc4" + struct.pack(">H", 19) + b"\x01" * 17
     scan = struct.pack(">HB2B3B", 8, 1, 1, 0, 0, 63, 0)
-    return b"\xff\xd8\xff\xfe\0\x04hi\xff\xff\xc2" + frame + b"\xff\xda" + scan + b"\x12\x34\xff\xd9"
+    return b"\xff\xd8\xff\xfe\0\x04hi\xff\xff\xc2" + frame + table + b"\xff\xda" + scan + b"\x12\x34\xff\xd9"
 
 
 def gif(width: int = 3, height: int = 2, frames: int = 1) -> bytes:

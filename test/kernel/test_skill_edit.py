@@ -138,13 +138,16 @@ class File(Case):
                 path = self.folder.write("a.txt", b"precious")
                 if failing == "os.pwrite":
                     os.link(path, self.folder.path / "second-name")
-                write, calls = getattr(os, failing[3:]), []
+                function, calls = getattr(os, failing[3:]), []
 
                 def fail_once(*arguments: object) -> object:
+                    """The disk is full; what writes in place has written a part by then."""
                     calls.append(arguments)
-                    if len(calls) == 1:
+                    if failing == "os.pwrite" and len(calls) == 1:
+                        return function(arguments[0], b"xxx", 0)
+                    if len(calls) == (2 if failing == "os.pwrite" else 1):
                         raise OSError(28, "No space left on device")
-                    return write(*arguments)
+                    return function(*arguments)
 
                 with mock.patch(failing, side_effect=fail_once):
                     message = self.refusal(path, "precious", "x" * 100)
@@ -207,10 +210,10 @@ class Refusal(Case):
         self.assertIn("\n+def first(value):\n", message)
 
     def test_prefers_rare_words_when_it_looks_for_the_nearest_text(self) -> None:
-        lines = [f"self.value = self.read({number})" for number in range(3000)]
-        lines[2000] = "self.parser = self.open(settings)"
+        lines = ["return value"] * 3000
+        lines[2000] = "x = compute2(alpha)"
         path = self.folder.write("a.py", "\n".join(lines).encode())
-        self.assertIn("line 2001 is similar", self.refusal(path, "self.parser = self.start(settings)", "x"))
+        self.assertIn("line 2001 is similar", self.refusal(path, "return compute(alpha)", "x"))
 
     def test_says_that_an_edit_seems_done_already(self) -> None:
         path = self.folder.write("a.txt", b"one\ntimeout = 30\n")
@@ -304,6 +307,9 @@ class Spans(unittest.TestCase):
         self.assertEqual(matching.find("a\r\nb", "\n"), [(1, 3)])
         self.assertEqual(matching.find("a\r\nb", "\n\n"), [])
         self.assertEqual(matching.find("a\r\r\nb", "\n\n"), [(1, 4)])
+
+    def test_occurrences_overlap_also_across_other_line_endings(self) -> None:
+        self.assertEqual(matching.find("-\r\n-\r\n-\r\n", "-\n-\n"), [(0, 6), (3, 9)])
 
 
 if __name__ == "__main__":
