@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import selectors
 import signal
 import time
@@ -99,9 +100,9 @@ class ForkServer:
         if not self._host_is_gone:
             for fork in self._forks.live():
                 self._forks.send(fork.fork_id, signal.SIGTERM, group=False)
-        while self._forks.live() and time.monotonic() < deadline:
-            self._selector.select(max(0.0, deadline - time.monotonic()))
-            os.read(self._child_exited, 4096)
+        while self._forks.live() and (left := deadline - time.monotonic()) > 0:
+            if select.select([self._child_exited], [], [], left)[0]:
+                os.read(self._child_exited, 4096)
             self._forks.reap()
         for fork in self._forks.live():
             self._forks.send(fork.fork_id, signal.SIGKILL, group=True)
