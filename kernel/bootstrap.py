@@ -26,6 +26,7 @@ PARTS = (
     "no_input",
     "working_folder",
     "exits",
+    "hints",
 )
 
 

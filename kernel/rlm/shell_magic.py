@@ -19,7 +19,7 @@ from IPython.core.error import UsageError
 
 from rlm import (
     background, cell_command, interpreters, noninteractive, processes, scratch, shell_options,
-    system_commands, working_folder,
+    working_folder,
 )
 from rlm.cell_command import say, to_stderr, to_stdout
 from rlm.shell_errors import ShellError, exit_text, start_error
@@ -32,11 +32,8 @@ _background: list[subprocess.Popen] = []
 
 
 def install(shell: Any) -> None:
-    """Replaces the shell's script magics, `!` and `%cd`. May be called again."""
-    noninteractive.apply(os.environ)
+    """Replaces the shell's script magics. May be called again."""
     scratch.install(shell)
-    working_folder.install(shell)
-    system_commands.install(shell)
     for program in PROGRAMS:
         shell.register_magic_function(_named_magic(shell, program), "cell", program)
 

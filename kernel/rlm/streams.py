@@ -13,8 +13,6 @@ import threading
 import warnings
 from typing import Any
 
-from rlm import hints, no_input
-
 CHUNK_BYTES = 65536
 NAMES = ("stdout", "stderr")
 
@@ -23,10 +21,9 @@ _replaced: list[str] = []
 
 
 def install(shell: Any) -> None:
-    """Guards the shell's streams, session and input. May be called again."""
-    no_input.install(shell)
-    hints.install(shell)
-    if _streams and all(getattr(sys, name) is stream for name, stream in _streams.items()):
+    """Guards the shell's streams and its session. May be called again."""
+    if _streams:
+        restore()
         return
     _streams.update((name, getattr(sys, name)) for name in NAMES)
     warnings.filterwarnings("ignore", message="Message serialization failed")
