@@ -8,7 +8,7 @@ import { failure } from "./failure.ts";
 import type { FailureSource } from "./failure.ts";
 import type { ProviderEvent, ProviderFailure, ProviderRequest } from "./provider.ts";
 import { Reply } from "./reply.ts";
-import { retryDelayMs } from "./retry.ts";
+import { MAX_RETRY_AFTER_MS, retryDelayMs } from "./retry.ts";
 
 /**
  * Makes one attempt: fills `reply` and yields its events. Returns when the reply is finished,
@@ -46,7 +46,8 @@ export async function* streamAttempts(
     }
     // Deltas that were read together with the fault are part of what arrived.
     yield* reply.drain();
-    if (problem.retryable && retries < request.maxRetries) {
+    const soon = (problem.retryAfterMs ?? 0) <= MAX_RETRY_AFTER_MS;
+    if (problem.retryable && soon && retries < request.maxRetries) {
       const delayMs = retryDelayMs(retries + 1, problem.retryAfterMs);
       yield {
         type: "retry",

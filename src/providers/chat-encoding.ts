@@ -101,6 +101,7 @@ function encodeAssistant(message: AssistantMessage, gateway: Gateway): JsonObjec
   return {
     role: "assistant",
     content: parts ?? (text === "" ? null : text),
+    ...(gateway.alwaysReasoning ? { reasoning_content: "" } : {}),
     ...(gateway.thinkingParts ? {} : reasoningFields(thinking)),
     ...(calls.length === 0
       ? {}

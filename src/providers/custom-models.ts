@@ -6,7 +6,7 @@
 
 import { asNumber, asObject, asObjects, asString } from "./json.ts";
 import type { JsonObject } from "./json.ts";
-import { isHttpUrl } from "./model-table.ts";
+import { isHttpUrl } from "./address.ts";
 import { API_KINDS } from "./provider.ts";
 import type { ApiKind, ModelCost } from "./provider.ts";
 

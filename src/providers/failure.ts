@@ -27,6 +27,8 @@ interface ErrorDetail {
   codes: string;
   /** An HTTP status inside the body, as gateways send it. */
   status?: number;
+  /** The wait that the body asks for, as Gemini sends it instead of a header. */
+  retryAfterMs?: number;
 }
 
 /** The failure that an HTTP response with an error status stands for. */
@@ -113,12 +115,11 @@ function classify(
 ): ProviderFailure {
   const { status } = detail;
   const kind = kindOf(detail);
-  const { retryAfterMs } = origin;
+  const retryAfterMs = origin.retryAfterMs ?? detail.retryAfterMs;
   let text = origin.fromStatusLine ? `${detail.text} (HTTP ${status})` : detail.text;
-  let retryable = isTransient(kind, detail);
+  const retryable = isTransient(kind, detail);
   if (retryable && retryAfterMs !== undefined && retryAfterMs > MAX_RETRY_AFTER_MS) {
     text = `${text}; ${describeReset(retryAfterMs, now)}`;
-    retryable = false;
   }
   return failure(source, kind, text, {
     retryable,
@@ -201,7 +202,17 @@ function readError(value: unknown): ErrorDetail {
     text: textOf(error),
     codes: `${codesOf(error)} ${codesOf(outer)}`,
     ...(status !== undefined && status >= 400 && status < 600 ? { status } : {}),
+    ...retryDelayOf(error),
   };
+}
+
+/** `google.rpc.RetryInfo`: a duration such as "36.5s" among the details. */
+function retryDelayOf(error: JsonObject): { retryAfterMs?: number } {
+  for (const detail of asObjects(error["details"])) {
+    const seconds = /^(\d+(?:\.\d+)?)s$/.exec(asString(detail["retryDelay"]) ?? "")?.[1];
+    if (seconds !== undefined) return { retryAfterMs: Math.ceil(Number(seconds) * 1_000) };
+  }
+  return {};
 }
 
 function textOf(error: JsonObject): string {

@@ -23,6 +23,8 @@ export interface Gateway {
   cacheMarkers: boolean;
   /** Whether thinking comes and goes as parts of the content. */
   thinkingParts: boolean;
+  /** Whether each reply needs the field of its reasoning, even where another model left none. */
+  alwaysReasoning: boolean;
   /** Whether a user message may not follow a tool result directly. */
   assistantAfterResult: boolean;
   /** The fields that set the effort of a model that can think. */
@@ -36,6 +38,7 @@ const DEFAULT: Gateway = {
   cacheKey: false,
   cacheMarkers: false,
   thinkingParts: false,
+  alwaysReasoning: false,
   assistantAfterResult: false,
   // "none" is not known everywhere, and leaving the field out is what "off" meant before it.
   effortFields: (effort) =>
@@ -57,7 +60,8 @@ const SPECIAL: ReadonlyArray<readonly [RegExp, (model: Model) => Partial<Gateway
   ],
   [
     /deepseek/,
-    () => ({
+    (model) => ({
+      alwaysReasoning: model.reasoning,
       effortFields: (effort) =>
         effort === "off"
           ? { thinking: { type: "disabled" } }

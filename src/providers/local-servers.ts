@@ -3,7 +3,8 @@
 import { debug } from "../log.ts";
 import { asNumber, asObject, asObjects, asString } from "./json.ts";
 import type { JsonObject } from "./json.ts";
-import { isLoopback, KNOWN_PROVIDERS } from "./model-table.ts";
+import { isLoopback } from "./address.ts";
+import { KNOWN_PROVIDERS } from "./model-table.ts";
 import type { KnownProvider } from "./model-table.ts";
 import { resolveModel } from "./models.ts";
 import type { ModelSources, ResolvedModel } from "./models.ts";

@@ -2,7 +2,8 @@
 
 import { nearest } from "../nearest.ts";
 import type { CustomModel, CustomModels, CustomProvider } from "./custom-models.ts";
-import { isLoopback, knownProvider, listedModels, sameModelElsewhere } from "./model-table.ts";
+import { isLoopback } from "./address.ts";
+import { knownProvider, listedModels, sameModelElsewhere } from "./model-table.ts";
 import type { ApiKind, Model } from "./provider.ts";
 
 /** Assumed of a model that nobody described: small enough to be true of most. */

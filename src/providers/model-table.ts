@@ -49,17 +49,6 @@ export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
   { name: "llamacpp", baseUrl: "http://127.0.0.1:8080/v1", api: "openai-completions" },
 ];
 
-/** Whether this is an address that requests can be sent to. */
-export function isHttpUrl(url: string): boolean {
-  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
-}
-
-/** Whether a server at this address runs on this machine. */
-export function isLoopback(baseUrl: string): boolean {
-  if (!URL.canParse(baseUrl)) return false;
-  return /^(localhost|127(\.\d+){3}|\[::1\]|.+\.localhost)$/.test(new URL(baseUrl).hostname);
-}
-
 /** The provider of that name. */
 export function knownProvider(name: string): KnownProvider | undefined {
   return KNOWN_PROVIDERS.find((provider) => provider.name === name);

@@ -14,7 +14,8 @@ import type { CustomModels } from "./custom-models.ts";
 import { ModelError } from "./errors.ts";
 import { describeModel, modelIds } from "./model-facts.ts";
 import type { Place } from "./model-facts.ts";
-import { isHttpUrl, KNOWN_PROVIDERS, knownProvider } from "./model-table.ts";
+import { isHttpUrl } from "./address.ts";
+import { KNOWN_PROVIDERS, knownProvider } from "./model-table.ts";
 import { API_KINDS } from "./provider.ts";
 import type { ApiKind, Model } from "./provider.ts";
 

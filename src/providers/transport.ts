@@ -1,6 +1,7 @@
 /** One HTTP request whose body streams in, with a limit on silence. The only file here that opens connections. */
 
 import { abortReason } from "../async.ts";
+import { isLoopback } from "./address.ts";
 import type { TlsOptions } from "./provider.ts";
 
 /** A POST to be sent. */
@@ -28,6 +29,12 @@ export class IdleError extends Error {
   }
 }
 
+/** A server of this machine is no matter for `HTTP_PROXY`, whatever `NO_PROXY` forgets. */
+function proxyOf(url: string, proxy: string | false | undefined): { proxy?: string | false } {
+  if (proxy !== undefined) return { proxy };
+  return url.startsWith("http:") && isLoopback(url) ? { proxy: false } : {};
+}
+
 /** An open response. Dispose of it to close the connection, whatever state it is in. */
 export class HttpStream {
   readonly #response: Response;
@@ -48,14 +55,14 @@ export class HttpStream {
       const response = await watch.race(
         fetch(call.url, {
           method: "POST",
-          headers: call.headers,
+          headers: { "user-agent": "prime-agent", ...call.headers },
           body: call.body,
           signal: watch.signal,
           // A redirect would carry the key to another host.
           redirect: "manual",
           // The watch has its own limit; Bun's would end quiet streams after five minutes.
           timeout: false,
-          ...(options.proxy === undefined ? {} : { proxy: options.proxy }),
+          ...proxyOf(call.url, options.proxy),
           ...(options.tls?.ca ? { tls: { ca: options.tls.ca } } : {}),
         }),
       );

@@ -123,6 +123,18 @@ describe("a server's own ways", () => {
     expect(JSON.stringify(other)).not.toContain("cache_control");
   });
 
+  test("DeepSeek gets the field of its reasoning in each reply", () => {
+    const model = at("deepseek", "deepseek-v4-pro");
+    const thought = own(
+      [{ type: "thinking", thinking: "hm", thinkingSignature: "reasoning_content" }, call("c1")],
+      model,
+    );
+    const messages = [user("x"), assistant("a"), user("y"), thought, result("c1")];
+    const [, , foreign, , mine] = bodyOf(API, messages, model).messages;
+    expect(foreign.reasoning_content).toBe("");
+    expect(mine.reasoning_content).toBe("hm");
+  });
+
   test.each<[string, string]>([
     ["openai", "max_tokens"],
     ["groq", "max_completion_tokens"],

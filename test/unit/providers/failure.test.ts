@@ -110,6 +110,14 @@ describe("a status", () => {
   });
 });
 
+test("a wait that Gemini asks for in the body counts, unless a header asks for another", () => {
+  const details = [{ "@type": "x", quotaId: "y" }, { retryDelay: "36.5s" }];
+  const body = JSON.stringify({ error: { code: 429, message: "slow", details } });
+  expect(ofBody(body, 429)).toMatchObject({ retryable: true, retryAfterMs: 36_500 });
+  const response = { status: 429, body, retryAfterMs: 10 };
+  expect(httpFailure(SOURCE, response, NOW).retryAfterMs).toBe(10);
+});
+
 describe("an error inside a stream", () => {
   test.each<[string, unknown, string, boolean]>([
     [
