@@ -21,6 +21,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   auth: async () => (await import("./auth.ts")).runAuth,
   setup: async () => (await import("./setup.ts")).runSetup,
   doctor: async () => (await import("./doctor.ts")).runDoctor,
+  update: async () => (await import("./version.ts")).runUpdate,
+  version: async () => (await import("./version.ts")).runVersion,
   demo: async () => (await import("./demo.ts")).runDemo,
 };
 
