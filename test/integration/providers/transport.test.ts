@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { AbortedError } from "../../../src/errors.ts";
 import {
   collect,
@@ -62,10 +64,51 @@ describeWithOpenssl("TLS", () => {
     expect(failure.message).toMatch(
       /no trusted TLS connection to localhost:\d+ \(\w+\); SSL_CERT_FILE/,
     );
-    const trusted = await collect(testRequest(model, { tls: { ca: [cert] } }));
+    const tls = { ca: [cert] };
+    const trusted = await collect(testRequest(model, { tls }));
     expect(messageIn(trusted).content).toEqual([{ type: "text", text: "Hi" }]);
+    await using tunnel = await Tunnel.start();
+    const tunnelled = await collect(testRequest(model, { tls, proxy: tunnel.url }));
+    expect(messageIn(tunnelled).content).toEqual([{ type: "text", text: "Hi" }]);
+    expect(tunnel.targets).toEqual([`localhost:${server.port}`]);
   });
 });
+
+/** A proxy that does nothing but `CONNECT`. */
+class Tunnel implements AsyncDisposable {
+  readonly targets: string[] = [];
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((client) => {
+      client.once("data", (head) => {
+        const target = /^CONNECT (\S+):(\d+) /.exec(String(head));
+        this.targets.push(`${target?.[1]}:${target?.[2]}`);
+        const server = connect(Number(target?.[2]), "127.0.0.1", () => {
+          client.write("HTTP/1.1 200 Connected\r\n\r\n");
+          client.pipe(server).pipe(client);
+        });
+        // Either side may go first when the test ends.
+        server.on("error", () => client.destroy());
+        client.on("error", () => server.destroy());
+      });
+    });
+  }
+
+  static async start(): Promise<Tunnel> {
+    const tunnel = new Tunnel();
+    await new Promise<void>((resolve) => tunnel.#server.listen(0, "127.0.0.1", resolve));
+    return tunnel;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+  }
+}
 
 /** `describe`; without openssl it is skipped with a printed reason, under `CI=true` it fails. */
 function describeWithOpenssl(title: string, body: () => void): void {
@@ -95,6 +138,21 @@ describe("a proxy", () => {
     const events = await collect(testRequest(model, { proxy: proxy.url }));
     expect(messageIn(events).content).toEqual([{ type: "text", text: "By proxy" }]);
     expect(proxy.requests[0]?.path).toBe("http://model.invalid/v1/chat/completions");
+  });
+});
+
+describe("a proxy of the environment", () => {
+  test("is not asked for a server on this machine", async () => {
+    await using proxy = await ProviderServer.start();
+    const before = process.env["HTTP_PROXY"];
+    process.env["HTTP_PROXY"] = proxy.url;
+    try {
+      expect(messageIn(await ask({ text: "Hi" })).content).toEqual([{ type: "text", text: "Hi" }]);
+    } finally {
+      if (before === undefined) delete process.env["HTTP_PROXY"];
+      else process.env["HTTP_PROXY"] = before;
+    }
+    expect(proxy.requests).toEqual([]);
   });
 });
 
