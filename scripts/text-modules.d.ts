@@ -1,0 +1,5 @@
+/** Shell scripts that the program embeds as text. */
+declare module "*.sh" {
+  const text: string;
+  export default text;
+}
