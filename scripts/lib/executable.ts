@@ -34,7 +34,7 @@ export async function buildExecutable(options: ExecutableOptions): Promise<void>
       ...["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
       // Only running from source needs it, and the builder's paths are nobody's business.
       ...["--define", 'import.meta.dir="/"'],
-      ...(options.native ? [] : ["--compile-executable-path", await fetchRuntime(options.target)]),
+      ...(options.native ? [] : await crossOptions(options.target)),
       ...["--asset", "kernel", "--asset", "carried", "--outfile", built, options.entry],
     ]);
     await mkdir(dirname(options.outfile), { recursive: true });
@@ -81,6 +81,11 @@ async function describe(stage: string): Promise<AssetsDescription> {
   const kernel = files.filter((file) => file.path.startsWith("kernel/"));
   const text = kernel.map((file) => `${file.path} ${file.sha256}\n`).join("");
   return { hash: sha256(Buffer.from(text)).slice(0, 16), files };
+}
+
+async function crossOptions(target: Target): Promise<string[]> {
+  const runtime = await fetchRuntime(target);
+  return [`--target=${target.bunPackage}`, "--compile-executable-path", runtime];
 }
 
 /** The Bun of another kind of machine, of the version that runs this, from the npm registry. */
