@@ -100,7 +100,7 @@ describe.each([...SERVED_APIS])("%s", (api) => {
     expect(events.some((event) => event.type === "restart")).toBe(false);
   });
 
-  test.each(["close", "reset"] as const)(
+  test.concurrent.each(["close", "reset"] as const)(
     "a stream that ends by %s inside a call is retried from the start and never gives the call",
     async (end) => {
       const call = { name: "ipython", arguments: { code: "import shutil; shutil.rmtree('a')" } };
