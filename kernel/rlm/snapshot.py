@@ -24,7 +24,9 @@ from rlm import namespace, state_restore
 from rlm.calls import op
 from rlm.contract import CONTRACT
 from rlm.definition_pickle import NAMED
-from rlm.state_saver import SaveJob, main, read_manifest, write_manifest
+from rlm.state_manifest import read_manifest, write_manifest
+from rlm.state_saver import main
+from rlm.state_worker import SaveJob
 
 LIMITS: dict[str, int] = CONTRACT["limits"]
 # A saver keeps to its time itself; this is for one that the system does not let run.

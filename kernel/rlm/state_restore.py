@@ -18,7 +18,7 @@ from typing import Any
 
 from rlm import helpers
 from rlm.state_file import DamagedState, End, Frame, read
-from rlm.state_saver import STATE_FILE, read_manifest
+from rlm.state_manifest import STATE_FILE, read_manifest
 from rlm.value_pickle import NeedsAnother, load
 
 # Holds the name that is being restored: when it is still there, restoring that ended the kernel.
