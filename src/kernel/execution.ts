@@ -10,24 +10,17 @@
 import { defer } from "../async.ts";
 import type { AbortCause } from "../errors.ts";
 import type { JupyterMessage } from "../jupyter/message.ts";
+import {
+  errorOf,
+  outputOf,
+  pagesOf,
+  unnamedError,
+  type CellError,
+  type CellOutput,
+  type MimeBundle,
+} from "./cell-output.ts";
 
-/** A MIME bundle: media type to data (text as strings, JSON types as objects). */
-export type MimeBundle = Record<string, unknown>;
-
-/** One piece of output of a cell, in the order of its arrival. */
-export type CellOutput =
-  | { kind: "stream"; name: "stdout" | "stderr"; text: string }
-  | { kind: "display"; data: MimeBundle; displayId?: string; update: boolean }
-  | { kind: "result"; data: MimeBundle; displayId?: string }
-  | { kind: "error"; error: CellError }
-  | { kind: "clear"; wait: boolean };
-
-/** A Python exception as the kernel reports it; `traceback` may hold terminal colours. */
-export interface CellError {
-  ename: string;
-  evalue: string;
-  traceback: string[];
-}
+export type { CellError, CellOutput, MimeBundle } from "./cell-output.ts";
 
 /** How a cell ended. */
 export interface ExecutionOutcome {
@@ -48,36 +41,37 @@ export class Execution {
   readonly settled: Promise<ExecutionOutcome>;
   /** Resolves when the kernel is done with the cell, however that came about. */
   readonly finished: Promise<void>;
+  /** Resolves at the first sign that the kernel has taken the cell up. */
+  readonly begun: Promise<void>;
+  /** Resolves when either the reply or the idle status is there: the other should follow at once. */
+  readonly halfDone: Promise<void>;
   msgId = "";
-  #started = false;
+  #ran = false;
   #reply: JupyterMessage | undefined;
   #idle = false;
+  #isSettled = false;
   #error: CellError | undefined;
-  /** A result that comes after an error: the cell ran to its end, only one of several representations failed. */
-  #resultAfterError = false;
+  /** What came after the error: a value is shown once the cell has run to its end, so what failed was only one of its representations. */
+  #afterError: "nothing" | "display" | "result" = "nothing";
   #abortCause: AbortCause | undefined;
+  #note: string | undefined;
   #lastActivity = performance.now();
   readonly #settle = defer<ExecutionOutcome>();
   readonly #finish = defer<void>();
+  readonly #begin = defer<void>();
+  readonly #half = defer<void>();
   readonly #onOutput: (output: CellOutput) => void;
 
   constructor(onOutput: (output: CellOutput) => void) {
     this.#onOutput = onOutput;
     this.settled = this.#settle.promise;
     this.finished = this.#finish.promise;
-  }
-
-  /** Whether the kernel has reported that it works on this cell. */
-  get started(): boolean {
-    return this.#started;
+    this.begun = this.#begin.promise;
+    this.halfDone = this.#half.promise;
   }
 
   get replied(): boolean {
     return this.#reply !== undefined;
-  }
-
-  get idle(): boolean {
-    return this.#idle;
   }
 
   get abortCause(): AbortCause | undefined {
@@ -89,37 +83,39 @@ export class Execution {
     return performance.now() - this.#lastActivity;
   }
 
-  /** Takes an iopub message whose parent is this cell. */
-  onIopub(message: JupyterMessage): void {
+  /** Takes an iopub message whose parent is this cell; false when it comes too late for the caller. */
+  onIopub(message: JupyterMessage): boolean {
     this.#lastActivity = performance.now();
-    const content = message.content as Record<string, unknown>;
+    this.#begin.resolve();
     if (message.header.msg_type === "status") {
-      this.#started = true;
-      if (content["execution_state"] === "idle") {
+      if (message.content["execution_state"] === "idle") {
         this.#idle = true;
-        this.#completeIfOver();
+        this.#advance();
       }
-      return;
+      return true;
     }
+    this.#ran = true;
+    if (this.#isSettled) return false;
     const output = outputOf(message);
-    if (!output) return;
-    if (output.kind === "error") this.#error = output.error;
-    if (output.kind === "result") this.#resultAfterError = this.#error !== undefined;
+    if (!output) return true;
+    this.#noteError(output);
     this.#onOutput(output);
+    return true;
   }
 
   /** Takes the cell's `execute_reply`. */
   onReply(message: JupyterMessage): void {
     this.#lastActivity = performance.now();
-    this.#reply = message;
-    this.#completeIfOver();
+    this.#begin.resolve();
+    this.#reply ??= message;
+    this.#advance();
   }
 
   /** Whether the kernel answered that it never ran the cell, although nobody aborted it. */
   get wasDropped(): boolean {
     const status = this.#reply?.content["status"];
     const dropped = status === "aborted" || status === "abort";
-    return dropped && !this.#started && this.#abortCause === undefined;
+    return dropped && !this.#ran && this.#abortCause === undefined;
   }
 
   /** Records that we abort the cell. The first cause stays the cause. */
@@ -129,26 +125,46 @@ export class Execution {
 
   /** Gives the caller its result now, although the kernel is not done with the cell. */
   settleAborted(): void {
-    this.#settle.resolve({ status: "aborted", abortCause: this.#abortCause ?? "user", pages: [] });
+    this.#resolve({ status: "aborted", abortCause: this.#abortCause ?? "user", pages: [] });
   }
 
-  /** The kernel is done with the cell, but its idle status or its reply can't come any more. */
-  completeWithout(missing: "idle" | "reply"): void {
-    if (missing === "idle") this.#idle = true;
-    else this.#reply ??= NO_REPLY;
-    this.#completeIfOver();
+  /**
+   * The kernel is done with the cell, but its idle status or its reply can't come any more. `note` tells
+   * about output that may be lost with the idle status of a cell that ran.
+   */
+  completeWithout(missing: "idle" | "reply", note?: string): void {
+    if (missing === "reply") this.#reply ??= NO_REPLY;
+    else if (this.#ran) this.#note = note;
+    this.#idle = true;
+    this.#advance();
   }
 
-  /** The kernel is gone; the caller gets `error`. */
+  /** The kernel is gone, or never got the cell; the caller gets `error`. */
   fail(error: Error): void {
+    this.#isSettled = true;
     this.#settle.reject(error);
     this.#finish.resolve();
   }
 
-  #completeIfOver(): void {
+  #noteError(output: CellOutput): void {
+    if (output.kind === "error") {
+      this.#error = output.error;
+      this.#afterError = "nothing";
+    } else if (this.#error && (output.kind === "result" || output.kind === "display")) {
+      this.#afterError = output.kind;
+    }
+  }
+
+  #advance(): void {
+    this.#half.resolve();
     if (!this.#reply || !this.#idle) return;
-    this.#settle.resolve(this.#outcome(this.#reply));
+    this.#resolve(this.#outcome(this.#reply));
     this.#finish.resolve();
+  }
+
+  #resolve(outcome: ExecutionOutcome): void {
+    this.#isSettled = true;
+    this.#settle.resolve(outcome);
   }
 
   #outcome(reply: JupyterMessage): ExecutionOutcome {
@@ -158,31 +174,28 @@ export class Execution {
       ...(typeof content["execution_count"] === "number" && {
         executionCount: content["execution_count"],
       }),
+      ...(this.#note !== undefined && { note: this.#note }),
     };
     const failure = this.#error ?? errorOf(content);
     // Whoever interrupted a cell says so, whatever the reply says: shells report success on SIGINT.
     if (this.#abortCause) {
-      return {
-        ...base,
-        status: "aborted",
-        abortCause: this.#abortCause,
-        ...(failure && { error: failure }),
-      };
+      const error = failure && { error: failure };
+      return { ...base, status: "aborted", abortCause: this.#abortCause, ...error };
     }
     if (reply === NO_REPLY) {
-      const note = "The kernel finished this cell without reporting how it ended.";
+      const evalue = "The kernel finished this cell without reporting how it ended.";
       return {
         ...base,
         status: "error",
-        error: failure ?? { ename: "NoReply", evalue: note, traceback: [] },
-        note,
+        error: failure ?? { ename: "NoReply", evalue, traceback: [] },
       };
     }
-    if (this.#resultAfterError) return { ...base, status: "ok" };
+    if (this.#afterError === "result") return { ...base, status: "ok" };
     if (content["status"] !== "ok")
       return { ...base, status: "error", error: failure ?? unnamedError(content) };
     // A failing __repr__ is an error on iopub, but "ok" in the reply of older kernels.
-    if (this.#error) return { ...base, status: "error", error: this.#error };
+    if (this.#error && this.#afterError === "nothing")
+      return { ...base, status: "error", error: this.#error };
     return { ...base, status: "ok" };
   }
 }
@@ -195,64 +208,3 @@ const NO_REPLY: JupyterMessage = {
   content: {},
   buffers: [],
 };
-
-/** The output that an iopub message carries, or undefined when it carries none. Accepts any content. */
-export function outputOf(message: JupyterMessage): CellOutput | undefined {
-  const content = message.content as Record<string, unknown>;
-  const transient = content["transient"] as { display_id?: unknown } | undefined;
-  const displayId =
-    typeof transient?.display_id === "string" ? { displayId: transient.display_id } : {};
-  switch (message.header.msg_type) {
-    case "stream":
-      return {
-        kind: "stream",
-        name: content["name"] === "stderr" ? "stderr" : "stdout",
-        text: String(content["text"] ?? ""),
-      };
-    case "display_data":
-    case "update_display_data":
-      return {
-        kind: "display",
-        data: bundleOf(content["data"]),
-        ...displayId,
-        update: message.header.msg_type === "update_display_data",
-      };
-    case "execute_result":
-    case "pyout":
-      return { kind: "result", data: bundleOf(content["data"]), ...displayId };
-    case "error":
-      return { kind: "error", error: errorOf(content) ?? unnamedError(content) };
-    case "clear_output":
-      return { kind: "clear", wait: content["wait"] === true };
-    default:
-      return undefined;
-  }
-}
-
-function bundleOf(value: unknown): MimeBundle {
-  return typeof value === "object" && value !== null ? (value as MimeBundle) : {};
-}
-
-function errorOf(content: Record<string, unknown>): CellError | undefined {
-  if (typeof content["ename"] !== "string") return undefined;
-  const traceback = Array.isArray(content["traceback"]) ? content["traceback"].map(String) : [];
-  return { ename: content["ename"], evalue: String(content["evalue"] ?? ""), traceback };
-}
-
-/** Some kernels report a failure without saying which (xeus: aborted cells; tslab: "abort"). */
-function unnamedError(content: Record<string, unknown>): CellError {
-  return {
-    ename: "KernelError",
-    evalue: String(
-      content["evalue"] ?? `the kernel reported status "${String(content["status"])}"`,
-    ),
-    traceback: [],
-  };
-}
-
-function pagesOf(payload: unknown): MimeBundle[] {
-  if (!Array.isArray(payload)) return [];
-  return payload
-    .filter((item) => item?.source === "page")
-    .map((item) => bundleOf(item.data ?? { "text/plain": item.text }));
-}

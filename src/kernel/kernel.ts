@@ -21,10 +21,11 @@ import { HostBridge, type HostHandlers } from "./host-bridge.ts";
 import { OutputPump, type LateOutput } from "./output-pump.ts";
 import { endSessions, recordedSessions } from "./process-table.ts";
 import type { KernelProcess } from "./process.ts";
-import { ExecutionQueue, type ExecuteOptions } from "./queue.ts";
+import { ExecutionQueue, type ExecuteOptions, type QueueTimes } from "./queue.ts";
 import { removeRuntimeDir } from "./runtime-dir.ts";
 
 const INTERRUPT_REPLY_WAIT_MS = 1_000;
+const END_CHILDREN_WAIT_MS = 5_000;
 const SHUTDOWN_REPLY_WAIT_MS = 2_000;
 const SHUTDOWN_LIMIT_MS = 5_000;
 const TERM_WAIT_MS = 500;
@@ -41,6 +42,10 @@ export interface KernelParts {
   handlers: HostHandlers;
   onLateReceipt?(receipt: unknown): void;
   signal?: AbortSignal;
+  /** How long its sockets may take to be there; default as long as the whole start. */
+  connectTimeoutMs?: number;
+  /** Waits of the queue that differ from the usual. */
+  times?: Partial<QueueTimes>;
 }
 
 /** See the head of this file. */
@@ -70,7 +75,10 @@ export class Kernel {
         },
         onDropped: (error) => debug("kernel", "dropped a message", error),
       },
-      parts.signal ? { signal: parts.signal } : {},
+      {
+        ...(parts.signal && { signal: parts.signal }),
+        ...(parts.connectTimeoutMs !== undefined && { connectTimeoutMs: parts.connectTimeoutMs }),
+      },
     );
     kernel = new Kernel(client, parts);
     if (lost) void kernel.onLost(lost.channel, lost.error);
@@ -82,13 +90,15 @@ export class Kernel {
     this.#process = parts.process;
     this.#dir = parts.dir;
     this.#bridge = new HostBridge(client, parts.handlers);
-    this.#queue = new ExecutionQueue({
+    const host = {
       client,
       interrupt: () => this.interrupt(),
-      endChildren: () => this.#endChildren(),
-    });
+      endChildren: (cellId: string) => this.#endChildren(cellId),
+    };
+    this.#queue = new ExecutionQueue(host, parts.times);
     this.#pump = new OutputPump({
       toActive: (parentId, message) => this.#queue.onIopub(parentId, message),
+      isOurs: (parentId) => parentId.startsWith(client.session),
       onComm: (message) => this.#bridge.onComm(message),
       onLateReceipt: (receipt) => parts.onLateReceipt?.(receipt),
     });
@@ -164,13 +174,16 @@ export class Kernel {
     }
   }
 
-  /** Asks the kernel to interrupt what it runs; resolves when it has acknowledged, or after a second. */
+  /**
+   * Asks the kernel to interrupt what it runs. Resolves when it has acknowledged: before that the
+   * interrupt is on its way and could hit a later cell. Rejects when the connection is lost.
+   */
   async interrupt(): Promise<void> {
-    const request = this.#client.request("control", "interrupt_request", {});
-    const reply = await within(request.reply, INTERRUPT_REPLY_WAIT_MS);
-    request.forget();
+    const { reply } = this.#client.request("control", "interrupt_request", {});
     // The control thread needs the interpreter lock, the signal does not.
-    if (reply === TIMED_OUT) this.#process?.signal("SIGINT", "process");
+    if ((await within(reply, INTERRUPT_REPLY_WAIT_MS)) === TIMED_OUT)
+      this.#process?.signal("SIGINT", "group");
+    await reply;
   }
 
   /**
@@ -219,7 +232,7 @@ export class Kernel {
   }
 
   async #onExit(exit: { code: number | null; signal: string | null }): Promise<void> {
-    await delay(DRAIN_MS);
+    if (!this.#ending) await delay(DRAIN_MS);
     const reason = this.#ending
       ? new KernelDisposedError()
       : new KernelDiedError(exit, this.#process?.stderrTail() ?? "");
@@ -268,10 +281,9 @@ export class Kernel {
     return !this.#process || (await within(this.#process.exited, ms)) !== TIMED_OUT;
   }
 
-  #endChildren(): void {
-    if (!this.isOwn || this.#goneReason) return;
-    this.call("end_children", {}, { channel: "control", timeoutMs: 5_000 }).catch((error) =>
-      debug("kernel", "could not end the cell's processes", error),
-    );
+  async #endChildren(cellId: string): Promise<void> {
+    if (!this.isOwn) return;
+    const options = { channel: "control", timeoutMs: END_CHILDREN_WAIT_MS } as const;
+    await this.call("end_children", { cell: cellId }, options);
   }
 }

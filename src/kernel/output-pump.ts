@@ -7,7 +7,8 @@
 
 import contract from "../../kernel/rlm/contract.json";
 import type { JupyterMessage } from "../jupyter/message.ts";
-import { outputOf } from "./execution.ts";
+import { outputOf, type MimeBundle } from "./cell-output.ts";
+import { TextTail } from "./text-tail.ts";
 
 /** How many characters of late output are kept; what is older is dropped and counted. */
 const MAX_LATE_CHARS = 8_192;
@@ -21,8 +22,10 @@ export interface LateOutput {
 
 /** Where the pump sends things. */
 export interface PumpTargets {
-  /** Takes what belongs to the active cell or to a probe of ours; false when it is neither's. */
+  /** Takes what belongs to the active cell or to a fence; false when it is neither's, or too late. */
   toActive(parentId: string, message: JupyterMessage): boolean;
+  /** Whether a request of this id was ours; what other clients of the kernel ask for is not our output. */
+  isOurs(parentId: string): boolean;
   onComm(message: JupyterMessage): void;
   /** A receipt of a sent agent message whose cell is over. */
   onLateReceipt(receipt: unknown): void;
@@ -31,8 +34,7 @@ export interface PumpTargets {
 /** See the head of this file. */
 export class OutputPump {
   readonly #targets: PumpTargets;
-  #late = "";
-  #dropped = 0;
+  readonly #late = new TextTail(MAX_LATE_CHARS);
 
   constructor(targets: PumpTargets) {
     this.#targets = targets;
@@ -46,36 +48,40 @@ export class OutputPump {
     }
     const parentId = message.parent_header.msg_id;
     if (parentId && this.#targets.toActive(parentId, message)) return;
-    this.#onLate(message);
+    // Output of threads that are older than the first cell has no parent.
+    if (!parentId || this.#targets.isOurs(parentId)) this.#onLate(message);
   }
 
   /** The late output since the last call, or undefined when there is none. */
   takeLate(): LateOutput | undefined {
-    if (!this.#late) return undefined;
-    const late = { text: this.#late, droppedChars: this.#dropped };
-    this.#late = "";
-    this.#dropped = 0;
-    return late;
+    const { text, pushed } = this.#late;
+    if (pushed === 0) return undefined;
+    this.#late.clear();
+    return { text, droppedChars: pushed - text.length };
   }
 
   #onLate(message: JupyterMessage): void {
     const output = outputOf(message);
     if (!output) return;
-    if (output.kind === "stream") this.#keep(output.text);
-    else if (output.kind === "error") this.#keep(`${output.error.ename}: ${output.error.evalue}\n`);
-    else if (output.kind === "display" || output.kind === "result") {
-      const receipt = output.data[contract.mime.agent_message];
-      if (receipt !== undefined) this.#targets.onLateReceipt(receipt);
-      else if (typeof output.data["text/plain"] === "string")
-        this.#keep(`${output.data["text/plain"]}\n`);
-    }
+    if (output.kind === "stream") this.#late.push(output.text);
+    else if (output.kind === "error")
+      this.#late.push(`${output.error.ename}: ${output.error.evalue}\n`);
+    else if (output.kind === "display" || output.kind === "result") this.#onLateBundle(output.data);
   }
 
-  #keep(text: string): void {
-    this.#late += text;
-    const excess = this.#late.length - MAX_LATE_CHARS;
-    if (excess <= 0) return;
-    this.#late = this.#late.slice(excess);
-    this.#dropped += excess;
+  #onLateBundle(data: MimeBundle): void {
+    const { mime } = contract;
+    if (mime.agent_message in data) this.#targets.onLateReceipt(data[mime.agent_message]);
+    else if (mime.diff in data) this.#late.push(`edited ${pathOf(data[mime.diff])}\n`);
+    else if (mime.attachment in data)
+      this.#late.push(
+        `attached ${pathOf(data[mime.attachment])}, too late for its cell's result\n`,
+      );
+    else if (typeof data["text/plain"] === "string") this.#late.push(`${data["text/plain"]}\n`);
   }
+}
+
+function pathOf(value: unknown): string {
+  const path = (value as { path?: unknown } | null)?.path;
+  return typeof path === "string" ? path : "a file without a name";
 }

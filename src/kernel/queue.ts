@@ -1,8 +1,7 @@
 /**
  * The execution queue: cells go to the kernel one at a time, and the next one
- * only when the kernel is done with the one before. This file also owns what
- * happens around a cell: interrupts, the nudges that wake a kernel, and the
- * fences that tell a lost message from a slow one.
+ * only when the kernel is done with the one before and with the interrupts
+ * that were meant for it.
  */
 
 import {
@@ -15,24 +14,54 @@ import {
   within,
 } from "../async.ts";
 import { AbortedError, type AbortCause } from "../errors.ts";
-import type { KernelClient, PendingRequest } from "../jupyter/channels.ts";
+import type { KernelClient } from "../jupyter/channels.ts";
+import { ChannelClosedError, ChannelLostError } from "../jupyter/errors.ts";
+import type { JupyterMessage } from "../jupyter/message.ts";
 import { debug } from "../log.ts";
 import { KernelBusyAfterInterruptError } from "./errors.ts";
 import { Execution, type CellOutput, type ExecutionOutcome } from "./execution.ts";
+import { Fences } from "./fences.ts";
 
 /** How long a new cell waits for an interrupted one to end before the kernel counts as busy. */
 export const KERNEL_BUSY_REUSE_WAIT_MS = 5_000;
 /** How often that wait repeats the interrupt. */
 export const KERNEL_BUSY_INTERRUPT_INTERVAL_MS = 500;
-/** How long an aborted cell may take to end by itself before its call settles. */
-export const ABORT_GRACE_MS = 1_000;
-/** When the kernel's silence about a cell is tested with a fence. */
-const FENCE_AFTER_MS = 300;
-/** When a fence that got no answer counts as lost. */
-const FENCE_TIMEOUT_MS = 5_000;
-/** When a request that the kernel has not taken up is followed by one that wakes it (ipykernel #1529). */
-const WAKE_AFTER_MS = 2_000;
+
+/** How long the queue waits for what; in milliseconds. */
+export interface QueueTimes {
+  /** See {@link KERNEL_BUSY_REUSE_WAIT_MS}. */
+  reuseWait: number;
+  /** See {@link KERNEL_BUSY_INTERRUPT_INTERVAL_MS}. */
+  interruptInterval: number;
+  /** How long an interrupt may go unacknowledged before the kernel's shell is woken all the same. */
+  interruptPatience: number;
+  /** How long an aborted cell may take to end by itself before its call settles. */
+  abortGrace: number;
+  /** How long the next cell waits for the acknowledgement of an interrupt once the interrupted cell is over. */
+  acknowledgeWait: number;
+  /** When the kernel's silence about a half-done cell is tested with a fence. */
+  fenceAfter: number;
+  /** When a fence that got no answer counts as lost. */
+  fenceWait: number;
+  /** When a cell that the kernel has not taken up is followed by a request that wakes it (ipykernel #1529). */
+  wakeAfter: number;
+}
+
+const TIMES: QueueTimes = {
+  reuseWait: KERNEL_BUSY_REUSE_WAIT_MS,
+  interruptInterval: KERNEL_BUSY_INTERRUPT_INTERVAL_MS,
+  interruptPatience: 1_000,
+  abortGrace: 1_000,
+  acknowledgeWait: 2_000,
+  fenceAfter: 300,
+  fenceWait: 5_000,
+  wakeAfter: 2_000,
+};
+
+/** A kernel that drops the same cell unread more often than this gets the blame. */
 const MAX_RESENDS = 5;
+const LOST_OUTPUT =
+  "The kernel did not report the end of this cell's output; some of it may be missing.";
 
 /** What a cell is run with. */
 export interface ExecuteOptions {
@@ -48,23 +77,27 @@ export interface ExecuteOptions {
 /** What the queue needs of the kernel around it. */
 export interface QueueHost {
   readonly client: KernelClient;
-  /** Makes the kernel interrupt what it runs; resolves when it has acknowledged, or after a bounded wait. */
+  /** Makes the kernel interrupt what it runs; resolves when it has acknowledged, so that no later cell can be hit. */
   interrupt(): Promise<void>;
-  /** Ends the processes that the running cell started; called when an interrupt alone did not end the cell. */
-  endChildren(): void;
+  /** Ends the processes that the cell of this id started; resolves when they are gone. */
+  endChildren(cellId: string): Promise<void>;
 }
 
 /** See the head of this file. */
 export class ExecutionQueue {
   readonly #host: QueueHost;
+  readonly #times: QueueTimes;
+  readonly #fences: Fences;
   readonly #turns = new Semaphore(1);
-  readonly #fences = new Map<string, () => void>();
+  /** Interrupts and clean-ups on their way; they must not reach the next cell. */
+  readonly #aftermath = new Set<Promise<void>>();
   #active: Execution | undefined;
-  #interrupting: Promise<void> = Promise.resolve();
   #closed: Error | undefined;
 
-  constructor(host: QueueHost) {
+  constructor(host: QueueHost, times: Partial<QueueTimes> = {}) {
     this.#host = host;
+    this.#times = { ...TIMES, ...times };
+    this.#fences = new Fences(host.client);
   }
 
   /** The cell that the kernel works on, if any; it may be one whose caller already has its result. */
@@ -86,7 +119,7 @@ export class ExecutionQueue {
         await this.#untilFree(options.signal);
         const execution = new Execution(options.onOutput);
         const outcome = await this.#runOnce(execution, code, options);
-        // "Aborted" without our doing means that the kernel threw the request away unread, as it does
+        // "Aborted" without our doing means that the kernel threw the request away unread, as some do
         // right after an error or an interrupt: sending it again can't run it twice.
         if (!execution.wasDropped || attempt >= MAX_RESENDS) return outcome;
         debug("kernel", "a cell was dropped unread; sending it again");
@@ -96,17 +129,10 @@ export class ExecutionQueue {
     }
   }
 
-  /** Routes an iopub message to the active cell or a fence; false when it belongs to neither. */
-  onIopub(parentId: string, message: Parameters<Execution["onIopub"]>[0]): boolean {
-    const fence = this.#fences.get(parentId);
-    if (fence) {
-      if (message.header.msg_type === "status" && message.content["execution_state"] === "idle")
-        fence();
-      return true;
-    }
-    if (!this.#active || this.#active.msgId !== parentId) return false;
-    this.#active.onIopub(message);
-    return true;
+  /** Routes an iopub message to the active cell or a fence; false when it is output that belongs to neither. */
+  onIopub(parentId: string, message: JupyterMessage): boolean {
+    if (this.#fences.onIopub(parentId, message)) return true;
+    return this.#active?.msgId === parentId && this.#active.onIopub(message);
   }
 
   /** The kernel is gone: the active cell and all that wait fail with `error`. */
@@ -118,16 +144,18 @@ export class ExecutionQueue {
 
   async #untilFree(signal: AbortSignal | undefined): Promise<void> {
     throwIfAborted(signal);
-    // An interrupt that is still on its way must not hit the cell that comes next.
-    await this.#interrupting;
-    const deadline = performance.now() + KERNEL_BUSY_REUSE_WAIT_MS;
+    const { reuseWait, interruptInterval, acknowledgeWait } = this.#times;
+    const deadline = performance.now() + reuseWait;
     while (this.#active) {
       const left = deadline - performance.now();
-      if (left <= 0) throw new KernelBusyAfterInterruptError(KERNEL_BUSY_REUSE_WAIT_MS);
-      const wait = Math.min(left, KERNEL_BUSY_INTERRUPT_INTERVAL_MS);
+      if (left <= 0) throw new KernelBusyAfterInterruptError(reuseWait);
+      const wait = Math.min(left, interruptInterval);
       const ended = await within(raceWithAbort(this.#active.finished, signal), wait);
-      if (ended === TIMED_OUT && this.#active) await this.#interrupt(this.#active);
+      if (ended === TIMED_OUT && this.#active) this.#interrupt(this.#active);
     }
+    // An interrupt that is still on its way must not hit the cell that comes next.
+    const settled = Promise.all(this.#aftermath);
+    if (this.#aftermath.size > 0) await within(raceWithAbort(settled, signal), acknowledgeWait);
     if (this.#closed) throw this.#closed;
     throwIfAborted(signal);
   }
@@ -150,21 +178,30 @@ export class ExecutionQueue {
     this.#active = execution;
     request.reply.then(
       (reply) => execution.onReply(reply),
-      (error) => debug("kernel", "an execute_request will not be answered", error),
+      (error) => this.#onUnanswerable(execution, error),
     );
     const watch = new AbortController();
     void execution.finished.then(() => {
       watch.abort();
       request.forget();
       if (this.#active === execution) this.#active = undefined;
+      // Here, not after the call has settled: the next cell must find this to wait for.
+      if (execution.abortCause) this.#endChildren(execution);
     });
-    void this.#watchSilence(execution, watch.signal);
+    this.#watch(execution, watch.signal);
     const stopWatchingAborts = this.#watchAborts(execution, options);
     try {
       return await execution.settled;
     } finally {
       stopWatchingAborts();
     }
+  }
+
+  /** The request will get no reply: with a lost connection the kernel's owner knows more, else it was not sent. */
+  #onUnanswerable(execution: Execution, error: unknown): void {
+    debug("kernel", "an execute_request will not be answered", error);
+    if (error instanceof ChannelLostError || error instanceof ChannelClosedError) return;
+    execution.fail(error instanceof Error ? error : new Error(String(error)));
   }
 
   /** Aborts the execution when the signal fires or its time is over. */
@@ -195,81 +232,79 @@ export class ExecutionQueue {
       () => undefined,
       () => undefined,
     );
-    void this.#interrupt(execution);
-    const half = ABORT_GRACE_MS / 2;
-    if ((await within(done, half)) !== TIMED_OUT) return;
-    // A process that ignores the interrupt keeps the cell waiting for it.
-    this.#host.endChildren();
-    if ((await within(done, half)) === TIMED_OUT) execution.settleAborted();
+    this.#interrupt(execution);
+    const half = this.#times.abortGrace / 2;
+    if ((await within(done, half)) === TIMED_OUT) {
+      // A process that ignores the interrupt keeps the cell waiting for it.
+      this.#endChildren(execution);
+      if ((await within(done, half)) === TIMED_OUT) execution.settleAborted();
+    }
   }
 
-  /** Interrupts the kernel, then wakes its shell: a parked `await` only notices when its loop turns. */
-  #interrupt(execution: Execution): Promise<void> {
-    const work = async () => {
-      try {
-        await this.#host.interrupt();
-        if (execution === this.#active && !execution.replied) this.#nudge();
-      } catch (error) {
-        debug("kernel", "an interrupt was not acknowledged", error);
-      }
-    };
-    this.#interrupting = this.#interrupting.then(work);
-    return this.#interrupting;
+  /** Interrupts the kernel, then wakes its shell. */
+  #interrupt(execution: Execution): void {
+    const acknowledged = this.#follow("an interrupt was not acknowledged", this.#host.interrupt());
+    void within(acknowledged, this.#times.interruptPatience).then(() => {
+      if (execution === this.#active && !execution.replied)
+        this.#fences.nudge(this.#times.fenceWait);
+    });
   }
 
-  /** Sends a harmless request on shell, whose only effect is that the kernel's loop turns. */
-  #nudge(): void {
-    const { request, idle } = this.#sendFence();
-    void within(Promise.allSettled([request.reply, idle]), FENCE_TIMEOUT_MS).then(() =>
-      this.#dropFence(request),
-    );
+  #endChildren(execution: Execution): void {
+    if (this.#closed) return;
+    this.#follow("could not end the cell's processes", this.#host.endChildren(execution.msgId));
   }
 
-  /**
-   * Watches a cell that the kernel should be done with. The shell answers in order and iopub publishes
-   * in order, so a fence that has come back proves that what is still missing will never come.
-   */
-  async #watchSilence(execution: Execution, over: AbortSignal): Promise<void> {
-    try {
-      await delay(WAKE_AFTER_MS, over);
-      if (!execution.started && !execution.replied) this.#nudge();
-      for (;;) {
-        const halfDone = execution.replied !== execution.idle;
-        if (halfDone && execution.quietMs() >= FENCE_AFTER_MS) await this.#fence(execution, over);
-        await delay(FENCE_AFTER_MS, over);
-      }
-    } catch (error) {
-      if (!over.aborted) debug("kernel", "the watch over a cell failed", error);
+  /** Keeps the next cell waiting for `work`; the result never rejects. */
+  #follow(failure: string, work: Promise<void>): Promise<void> {
+    const settled = work
+      .catch((error) => debug("kernel", failure, error))
+      .finally(() => this.#aftermath.delete(settled));
+    this.#aftermath.add(settled);
+    return settled;
+  }
+
+  /** Wakes a kernel that does not take the cell up, and tells a lost message from a slow one. */
+  #watch(execution: Execution, over: AbortSignal): void {
+    const guard = (work: Promise<void>) =>
+      work.catch((error) => {
+        if (!over.aborted) debug("kernel", "the watch over a cell failed", error);
+      });
+    void guard(this.#wakeUntilBegun(execution, over));
+    void guard(this.#completeHalfDone(execution, over));
+  }
+
+  async #wakeUntilBegun(execution: Execution, over: AbortSignal): Promise<void> {
+    // By and by more seldom: the kernel may be busy with another client's long cell.
+    for (let wait = this.#times.wakeAfter; ; wait *= 2) {
+      const begun = raceWithAbort(execution.begun, over);
+      if ((await within(begun, wait)) !== TIMED_OUT) return;
+      this.#fences.nudge(this.#times.fenceWait);
+    }
+  }
+
+  async #completeHalfDone(execution: Execution, over: AbortSignal): Promise<void> {
+    await raceWithAbort(execution.halfDone, over);
+    for (;;) {
+      const silence = this.#times.fenceAfter - execution.quietMs();
+      if (silence > 0) await delay(silence, over);
+      else await this.#fence(execution, over);
     }
   }
 
   async #fence(execution: Execution, over: AbortSignal): Promise<void> {
-    const { request, idle } = this.#sendFence();
+    const fence = this.#fences.send();
+    const missing = execution.replied ? "idle" : "reply";
+    const { fenceWait } = this.#times;
     try {
-      const missing = execution.replied ? "idle" : "reply";
-      const proof = missing === "idle" ? idle : request.reply.then(() => undefined);
-      const answered = await within(raceWithAbort(proof, over), FENCE_TIMEOUT_MS);
+      const proof = missing === "idle" ? fence.idle : fence.replied;
+      const proved = (await within(raceWithAbort(proof, over), fenceWait)) !== TIMED_OUT;
+      if (proved) execution.completeWithout(missing, LOST_OUTPUT);
       // Some kernels publish no idle at all for what they drop; then silence has to do.
-      const silent = answered === TIMED_OUT && execution.quietMs() >= FENCE_TIMEOUT_MS;
-      if (answered !== TIMED_OUT || (missing === "idle" && silent))
+      else if (missing === "idle" && execution.quietMs() >= fenceWait)
         execution.completeWithout(missing);
-    } catch (error) {
-      if (!over.aborted) debug("kernel", "a fence was not answered", error);
     } finally {
-      this.#dropFence(request);
+      fence.drop();
     }
-  }
-
-  #sendFence(): { request: PendingRequest; idle: Promise<void> } {
-    const request = this.#host.client.request("shell", "kernel_info_request", {});
-    request.reply.catch(() => undefined);
-    const idle = new Promise<void>((resolve) => this.#fences.set(request.msgId, resolve));
-    return { request, idle };
-  }
-
-  #dropFence(request: PendingRequest): void {
-    request.forget();
-    // Its status messages may still be on their way; keep the id known, but bounded.
-    if (this.#fences.size > 64) this.#fences.delete(this.#fences.keys().next().value as string);
   }
 }
