@@ -7,6 +7,7 @@ import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { errorMessage, UsageError } from "./errors.ts";
+import { debug } from "./log.ts";
 
 /** The environment as this program sees it. */
 export interface Environment {
@@ -132,7 +133,7 @@ export function readEnvironment(
   const variables: Record<string, string> = {};
   for (const [name, value] of Object.entries(source))
     if (value !== undefined) variables[name] = value;
-  const userHome = variables["HOME"] || homedir() || undefined;
+  const userHome = variables["HOME"] || accountHome();
   const home = variables["PRIME_AGENT_HOME"] || (userHome && join(userHome, ".prime", "agent"));
   return {
     variables,
@@ -140,6 +141,16 @@ export function readEnvironment(
     userHome,
     cwd: currentFolder(),
   };
+}
+
+/** The home of this user's account; a user id that has no account, as containers use, has none. */
+function accountHome(): string | undefined {
+  try {
+    return homedir() || undefined;
+  } catch (error) {
+    debug("config", "this user has no account", error);
+    return undefined;
+  }
 }
 
 /** A variable's value; one that is set but empty counts as unset. */
