@@ -12,6 +12,8 @@ export interface Redactor {
   /** Names of the variables that hold provider credentials. */
   variables: string[];
   redact(text: string): string;
+  /** Keeps one more value out of what is shown; a short one, or none, changes nothing. */
+  add(secret: string | undefined): void;
 }
 
 /** A redactor for the credentials in the environment and the key in use. */
@@ -20,12 +22,17 @@ export function createRedactor(config: Config, apiKey: string | undefined): Reda
   const names = Object.keys(variables).filter(
     (name) => CREDENTIAL_NAME.test(name) || name === config.model.apiKeyEnv,
   );
-  const secrets = [apiKey ?? "", ...names.map((name) => variables[name] ?? "")]
-    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
+  const secrets: string[] = [];
+  const add = (secret: string | undefined) => {
+    if (secret === undefined || secret.length < MIN_SECRET_CHARS) return;
+    secrets.push(secret);
     // A secret that contains another one must go first.
-    .sort((a, b) => b.length - a.length);
+    secrets.sort((a, b) => b.length - a.length);
+  };
+  for (const secret of [apiKey, ...names.map((name) => variables[name])]) add(secret);
   return {
     variables: names,
+    add,
     redact: (text) =>
       secrets.reduce((shown, secret) => shown.replaceAll(secret, "[redacted]"), text),
   };

@@ -5,18 +5,27 @@
  */
 
 import type { EventSink } from "./agent/events.ts";
+import type { Goal } from "./agent/goals.ts";
+import { GOAL_TYPE } from "./agent/goals.ts";
+import type { SessionContextKeeper } from "./agent/context-keeper.ts";
 import type { Agent, ModelBinding } from "./agent/loop.ts";
 import type { Session } from "./agent/session.ts";
 import type { Skill } from "./agent/skill.ts";
 import { assembleAgent, type SharedParts } from "./app-agent.ts";
+import {
+  createModelSwitch,
+  modelName,
+  redacted,
+  withSavedEffort,
+  type ModelSwitch,
+} from "./app-binding.ts";
 import { runChecks } from "./app-checks.ts";
 import { readImages } from "./app-images.ts";
 import { createKernelHost } from "./app-kernel.ts";
-import { bindModel, bindScript, readScript, type ModelChoice } from "./app-model.ts";
+import { bindModel, bindScript, readScript, rebindModel, type ModelChoice } from "./app-model.ts";
 import { readProject, type ProjectReading } from "./app-project.ts";
 import { createRedactor } from "./app-redact.ts";
 import { openSession } from "./app-session.ts";
-import { delay } from "./async.ts";
 import type { Config } from "./config.ts";
 import type { IpythonKernelProvisioner } from "./kernel/provisioner.ts";
 import type { ImageBlock, TextBlock } from "./message.ts";
@@ -38,8 +47,13 @@ export interface AgentApp {
   skills: Skill[];
   /** Of everything read at the start. */
   warnings: string[];
-  /** `provider/id`. */
-  modelName: string;
+  /** `provider/id` of the model that answers now. */
+  readonly modelName: string;
+  model: ModelSwitch;
+  /** How full the context is, and a compaction on demand. */
+  context: Pick<SessionContextKeeper, "status" | "compactNow">;
+  /** Absent where no goal can be set. */
+  goals?: GoalControl;
   /** The facts that `system/init` sends beside its own. */
   initFields: object;
   /** Milliseconds from the program's start until this was built. */
@@ -52,8 +66,24 @@ export interface AgentApp {
   ): Promise<string | Array<TextBlock | ImageBlock>>;
   /** Warnings of the session since the last call, such as that it can't be saved. */
   laterWarnings(): string[];
+  /** The goal that was set last, unless it was taken back. */
+  goal(): Goal | undefined;
+  /** Sets the person's goal in the place of any other, or takes it back; the model is told at its next turn. */
+  setGoal(objective: string | undefined): void;
+  /** Every sub-agent of this run, in the order of spawning, each followed by its own. */
+  agents(): SubagentSummary[];
+  /** Ends the work of all sub-agents, without notices; what they did counts. */
+  stopAgents(reason: string): void;
   /** Ends kernel, helpers and session; with `killAfterMs`, by force when it takes longer. */
   dispose(killAfterMs?: number): Promise<void>;
+}
+
+/** The goal of the session, for a person to see, to set and to take back. */
+export interface GoalControl {
+  /** The goal that was set last, unless it was taken back. */
+  current(): { objective: string; status: string; tokensUsed: number } | undefined;
+  /** Sets a goal, or takes it back; returns what the agent must be told, undefined when nothing changed. */
+  set(objective: string | undefined): string | undefined;
 }
 
 /** Builds everything that one run needs. Nothing is sent and no kernel is started yet. */
@@ -80,15 +110,15 @@ async function assemble(
   choice: ModelChoice,
   session: Session,
 ): Promise<AgentApp> {
-  const { binding } = choice;
   const { emit, chooseWhenBusy } = hooks;
-  const redactor = createRedactor(config, binding.apiKey);
+  const redactor = createRedactor(config, choice.binding.apiKey);
+  const binding = redacted(withSavedEffort(choice.binding, session), redactor);
   const host = createKernelHost(config, redactor.variables);
   const reading = await readProject(config, host);
   const shared: SharedParts = { config, host, reading, emit, chooseWhenBusy };
   const { agent, provisioner, ...unit } = assembleAgent(shared, {
     session,
-    binding: { ...binding, request: { ...binding.request, redact: redactor.redact } },
+    binding,
     systemPrompt: reading.systemPrompt,
     depth: session.depth ?? 0,
     handlers: () => ({}),
@@ -103,26 +133,28 @@ async function assemble(
     provisioner,
     skills: reading.skills,
     warnings: [...choice.warnings, ...reading.warnings, ...session.warnings],
-    modelName: modelName(binding),
+    get modelName() {
+      return modelName(agent.binding);
+    },
+    model: createModelSwitch(config, agent, session, redactor),
+    context: unit.context,
     initFields: initFields(config, binding, session, reading),
     startupMs: performance.now(),
     redact: redactor.redact,
     promptContent: (text, images) => readImages(text, images),
     laterWarnings: () => session.warnings.slice(warned, (warned = session.warnings.length)),
+    goal: () => goals.current(),
+    setGoal(objective) {
+      const content = goals.set(objective);
+      if (content !== undefined) agent.inbox.push({ source: GOAL_TYPE, content });
+    },
+    agents: () => subagents.summaries(),
+    stopAgents: (reason) => subagents.cancelAll(reason),
     async dispose(killAfterMs) {
-      const ended = unit.dispose();
-      if (killAfterMs !== undefined) {
-        const late = delay(killAfterMs).then(() => provisioner.kill("the run was ended"));
-        await Promise.race([ended, late]);
-      }
-      await ended;
+      await Promise.all([subagents.dispose(killAfterMs), unit.dispose(killAfterMs)]);
       host.forkServers.dispose();
     },
   };
-}
-
-function modelName({ model }: ModelBinding): string {
-  return `${model.provider}/${model.id}`;
 }
 
 function initFields(

@@ -39,6 +39,14 @@ export class Inbox {
     return messages;
   }
 
+  /** Takes back what waits and came from `source`; everything else stays. */
+  withdraw(source: string): InboxMessage[] {
+    const withdrawn = this.#messages.filter((message) => message.source === source);
+    this.#messages = this.#messages.filter((message) => message.source !== source);
+    if (withdrawn.length > 0 && this.#messages.length === 0) this.#arrival = defer<void>();
+    return withdrawn;
+  }
+
   /** Resolves when there is at least one message. */
   arrival(): Promise<void> {
     return this.#messages.length > 0 ? Promise.resolve() : this.#arrival.promise;

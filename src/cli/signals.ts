@@ -10,6 +10,7 @@ export class Interruption {
   readonly #controller = new AbortController();
   #exitCode: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #isListening = false;
 
   /** Fires with an AbortedError that says why. */
   get signal(): AbortSignal {
@@ -33,8 +34,10 @@ export class Interruption {
     this.#timer = setTimeout(() => this.abort("timeout", 124), ms);
   }
 
-  /** Listens for SIGINT, SIGTERM and SIGHUP. The program ends at once on the second. */
+  /** Listens for SIGINT, SIGTERM and SIGHUP. The program ends at once on the second. Harmless when repeated. */
   listen(): void {
+    if (this.#isListening) return;
+    this.#isListening = true;
     for (const [name, code] of Object.entries(CODES)) {
       process.on(name as NodeJS.Signals, () => {
         if (this.#exitCode !== undefined) process.exit(code);
