@@ -239,7 +239,7 @@ export class Kernel {
     this.#end(reason);
     try {
       await endSessions([
-        this.#process?.pid ?? 0,
+        ...(this.#process ? [this.#process.pid] : []),
         ...(this.#dir ? recordedSessions(this.#dir) : []),
       ]);
     } finally {

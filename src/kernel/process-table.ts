@@ -23,7 +23,8 @@ interface ProcessEntry {
  * ignore SIGHUP (nohup) and, by construction, those that moved to a session of their own (setsid).
  */
 export async function endSessions(sessions: Iterable<number>): Promise<void> {
-  const wanted = new Set(sessions);
+  // 0 is what processes from outside of a container have; nobody of ours leads 0 or 1.
+  const wanted = new Set([...sessions].filter((session) => session > 1));
   const members = () =>
     listProcesses().filter((entry) => wanted.has(entry.session) && !ignoresHangUp(entry.pid));
   if (!existsSync("/proc/self/stat")) {
