@@ -14,13 +14,16 @@ import { pythonFor } from "./python.ts";
 import { TempDir } from "./temp-dir.ts";
 
 const KERNEL_FOLDER = resolve(import.meta.dir, "../../kernel");
-const CARRIED = resolve(
-  import.meta.dir,
-  `../../.cache/wheels/${process.platform}-${process.arch}/wheels.json`,
-);
+const HOST = `${process.platform}-${process.arch}`;
+const CARRIED = resolve(import.meta.dir, `../../.cache/wheels/${HOST}/wheels.json`);
+const FETCH_WHEELS = resolve(import.meta.dir, "../../scripts/fetch-wheels");
 
-/** `describe` for tests that unpack the carried wheels; under `CI=true` their absence is a failure. */
+/**
+ * `describe` for tests that need the real wheels, which are fetched if they are not there yet. Without
+ * them or the test Python they are skipped with a printed reason, and under `CI=true` they fail.
+ */
 export function describeWithWheels(title: string, body: () => void): void {
+  if (!existsSync(CARRIED)) Bun.spawnSync([FETCH_WHEELS, HOST], { stderr: "inherit" });
   const missing = [CARRIED, pythonFor("newest")].filter((path) => !existsSync(path));
   if (missing.length === 0) return describe(title, body);
   const reason = `${title}: ${missing.join(" and ")} missing; run scripts/fetch-wheels and scripts/test-env`;
@@ -123,7 +126,7 @@ export function metadata(name: string, version: string): string {
 
 function hostPlatform(): string {
   const musl = process.platform === "linux" && existsSync(`/lib/ld-musl-${process.arch}.so.1`);
-  return `${process.platform}-${process.arch}${musl ? "-musl" : ""}`;
+  return `${HOST}${musl ? "-musl" : ""}`;
 }
 
 /** The Python that the newest test environment was made from; it has no packages of its own. */
