@@ -86,6 +86,7 @@ export class Agent {
   currentCall: ToolCallBlock | undefined;
   readonly #parts: AgentParts;
   #cell: AbortController | undefined;
+  #idle = true;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -100,6 +101,11 @@ export class Agent {
     return this.#parts.systemPrompt;
   }
 
+  /** Whether no turn is under way: nothing runs, or the run waits for side work. */
+  get idle(): boolean {
+    return this.#idle;
+  }
+
   /** Interrupts only the cell that runs now; false when none does. */
   interruptCell(): boolean {
     if (!this.#cell || this.#cell.signal.aborted) return false;
@@ -107,13 +113,18 @@ export class Agent {
     return true;
   }
 
-  /** Answers one prompt. Never throws: the outcome says what happened. */
+  /**
+   * Answers one prompt, or without one the messages in the inbox. Never throws: the outcome says what
+   * happened.
+   */
   async run(
-    prompt: string | Array<TextBlock | ImageBlock>,
+    prompt: string | Array<TextBlock | ImageBlock> | undefined,
     signal: AbortSignal,
   ): Promise<RunOutcome> {
-    this.#parts.session.appendMessage({ role: "user", content: prompt, timestamp: Date.now() });
+    if (prompt !== undefined)
+      this.#parts.session.appendMessage({ role: "user", content: prompt, timestamp: Date.now() });
     this.#parts.prewarm();
+    this.#idle = false;
     try {
       return await this.#turns(signal);
     } catch (error) {
@@ -125,6 +136,8 @@ export class Agent {
         text: "",
         error: { code: known?.code ?? "internal", message, retryable: false },
       };
+    } finally {
+      this.#idle = true;
     }
   }
 
@@ -276,7 +289,9 @@ export class Agent {
       if (this.inbox.size > 0) return true;
       const working = this.#parts.sideWork?.settled();
       if (!working) break;
+      this.#idle = true;
       await raceWithAbort(Promise.race([working, this.inbox.arrival()]), signal);
+      this.#idle = false;
     }
     const prompt = this.#parts.nextPrompt?.();
     if (prompt === undefined) return false;

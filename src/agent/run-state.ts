@@ -24,6 +24,8 @@ export class RunState {
   readonly modelUsage = new Map<string, Usage>();
   /** Whether every reply so far had a known price. */
   costKnown = true;
+  /** Hears of all usage as it is counted; for a sub-agent, its parent counts it too. */
+  onUsage?: (model: string, usage: Usage, priceKnown: boolean) => void;
 
   /** Counts one reply. */
   addReply(message: AssistantMessage, priceKnown: boolean): void {
@@ -38,6 +40,7 @@ export class RunState {
     addUsage(sum, usage);
     this.modelUsage.set(model, sum);
     if (!priceKnown) this.costKnown = false;
+    this.onUsage?.(model, usage, priceKnown);
   }
 
   /** The outcome that a passed limit means, or undefined while all hold. `next` says that another turn is due. */
