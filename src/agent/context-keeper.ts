@@ -45,6 +45,7 @@ export class SessionContextKeeper {
   #overflowHandled = false;
   /** The size at which the last attempt before a request failed. */
   #failedAt = 0;
+  #scheduled: { instructions?: string } | undefined;
 
   constructor(parts: ContextKeeperParts) {
     this.#parts = parts;
@@ -57,13 +58,26 @@ export class SessionContextKeeper {
     return { tokens, contextWindow, percent: Math.round((tokens / contextWindow) * 100) };
   }
 
+  /** Whether a compaction was asked for that has not happened yet. */
+  get scheduled(): boolean {
+    return this.#scheduled !== undefined;
+  }
+
+  /** Asks for a compaction before the next request; false when one is due already. */
+  schedule(instructions?: string): boolean {
+    if (this.#scheduled) return false;
+    this.#scheduled = instructions === undefined ? {} : { instructions };
+    return true;
+  }
+
   /**
-   * Compacts when the context is near the limit. A failure is a warning, since the request may
+   * Compacts when it was asked for or the context is near the limit. A failure is a warning, since the request may
    * still pass, or shows better what is wrong; a context that fills again and again throws
    * {@link CompactionError}.
    */
   async beforeRequest(signal: AbortSignal): Promise<void> {
     this.#overflowHandled = false;
+    await this.#compactAsAsked(signal);
     const tokens = this.#tokens();
     if (tokens <= tokenLimit(this.#parts.window())) {
       this.#consecutive = 0;
@@ -97,6 +111,26 @@ export class SessionContextKeeper {
   /** Compacts now, whatever the size; `instructions` says what to keep. Throws {@link CompactionError}. */
   async compactNow(signal: AbortSignal, instructions?: string): Promise<void> {
     await this.#compact("manual", signal, instructions);
+  }
+
+  /** Does what {@link schedule} asked for; a failure is told to the model, which may rely on it. */
+  async #compactAsAsked(signal: AbortSignal): Promise<void> {
+    const wish = this.#scheduled;
+    if (!wish) return;
+    this.#scheduled = undefined;
+    try {
+      await this.#compact("manual", signal, wish.instructions);
+    } catch (error) {
+      throwIfAborted(signal);
+      const message = errorMessage(error);
+      this.#parts.emit({ type: "warning", message });
+      this.#parts.session.append({
+        type: "custom_message",
+        customType: "notice",
+        content: `<notice>\nThe compaction that you asked for did not happen: ${message}.\n</notice>`,
+        display: false,
+      });
+    }
   }
 
   #tokens(): number {
