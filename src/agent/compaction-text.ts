@@ -112,7 +112,7 @@ function contentText(message: Message): string {
 }
 
 /** `text` in at most about `maxChars`: its beginning, what was left out, and its end. */
-function clipMiddle(text: string, maxChars: number): string {
+export function clipMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const half = Math.floor(maxChars / 2);
   const left = text.length - 2 * half;
