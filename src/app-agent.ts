@@ -14,6 +14,7 @@ import { textTokens } from "./agent/tokens.ts";
 import { createKernelParts, type KernelHost, type KernelPartsOptions } from "./app-kernel.ts";
 import type { ProjectReading } from "./app-project.ts";
 import { pythonSkills } from "./app-project.ts";
+import { TIMED_OUT, within } from "./async.ts";
 import type { Config } from "./config.ts";
 import type { HostHandlers } from "./kernel/host-bridge.ts";
 import type { IpythonKernelProvisioner, KernelReadyEvent } from "./kernel/provisioner.ts";
@@ -38,7 +39,7 @@ export interface AgentSpec {
   /** Absent for the root. */
   origin?: AgentOrigin;
   /** Answers what this agent's cells ask of the host. */
-  handlers(unit: () => AgentUnit): HostHandlers;
+  handlers(): HostHandlers;
   sideWork?: SideWork;
   runChecks?(signal: AbortSignal): Promise<string | undefined>;
   nextPrompt?(): string | undefined;
@@ -51,17 +52,16 @@ export interface AgentUnit {
   session: Session;
   provisioner: IpythonKernelProvisioner;
   context: SessionContextKeeper;
-  /** Flushes the snapshot, ends the kernel and closes the session. */
-  dispose(): Promise<void>;
+  /** Flushes the snapshot, ends the kernel and closes the session; by force after `killAfterMs`. */
+  dispose(killAfterMs?: number): Promise<void>;
 }
 
 /** Assembles an agent. No kernel is started yet. */
 export function assembleAgent(shared: SharedParts, spec: AgentSpec): AgentUnit {
   const emit = (event: AgentEventBody) =>
     shared.emit(spec.origin ? { ...event, agent: spec.origin } : event);
-  let unit: AgentUnit | undefined;
   const parts = createKernelParts(shared.host, {
-    handlers: spec.handlers(() => unit as AgentUnit),
+    handlers: spec.handlers(),
     skills: pythonSkills(shared.reading.skills),
     depth: spec.depth,
     artifactsDir: () => spec.session.artifactsDir,
@@ -97,17 +97,23 @@ export function assembleAgent(shared: SharedParts, spec: AgentSpec): AgentUnit {
     ...(spec.runChecks && { runChecks: spec.runChecks }),
     ...(spec.nextPrompt && { nextPrompt: spec.nextPrompt }),
   });
-  unit = {
+  return {
     agent,
     session: spec.session,
     provisioner,
     context,
-    async dispose() {
-      await provisioner.dispose();
+    async dispose(killAfterMs) {
+      await endKernel(provisioner, killAfterMs);
       spec.session.close();
     },
   };
-  return unit;
+}
+
+async function endKernel(provisioner: IpythonKernelProvisioner, killAfterMs?: number) {
+  const ended = provisioner.dispose();
+  if (killAfterMs !== undefined && (await within(ended, killAfterMs)) === TIMED_OUT)
+    await provisioner.kill("the run was ended");
+  await ended;
 }
 
 /** Tells the model which names a resumed session's kernel has again, and which not. */

@@ -1,5 +1,6 @@
 /** The models that can be asked, for people and scripts to list. */
 
+import type { FoundModel } from "./agent/host-handlers.ts";
 import { modelSources } from "./app-model.ts";
 import type { Config } from "./config.ts";
 import { probeLocalServers } from "./providers/local-servers.ts";
@@ -35,4 +36,20 @@ export async function availableModels(config: Config, search: string): Promise<A
     usable,
     default: preferred?.provider === model.provider && preferred.id === model.id,
   }));
+}
+
+/** The models that can be used now and contain all words of `query`, at most `limit`, as cells see them. */
+export async function usableModels(
+  config: Config,
+  query: string,
+  limit: number,
+): Promise<FoundModel[]> {
+  const models = await availableModels(config, query);
+  return models
+    .filter(({ usable }) => usable)
+    .slice(0, limit)
+    .map(({ selector, name }) => {
+      const slash = selector.indexOf("/");
+      return { provider: selector.slice(0, slash), id: selector.slice(slash + 1), name, selector };
+    });
 }

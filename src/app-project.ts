@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { currentBranch, findRepositoryRoot, readContextFiles } from "./agent/context-files.ts";
-import { buildSystemPrompt } from "./agent/prompt.ts";
+import { buildSystemPrompt, type SystemPromptInput } from "./agent/prompt.ts";
 import type { Skill } from "./agent/skill.ts";
 import { discoverSkills, type SkillSet } from "./agent/skills.ts";
 import type { KernelHost, KernelPartsOptions } from "./app-kernel.ts";
@@ -13,7 +13,8 @@ import { loadAssets } from "./kernel/assets.ts";
 export interface ProjectReading {
   skills: Skill[];
   contextFiles: string[];
-  systemPrompt: string;
+  /** The system prompt of the root or, with its name, of a sub-agent. */
+  promptFor(agent: Pick<SystemPromptInput, "maySpawn" | "subagentName">): string;
   warnings: string[];
 }
 
@@ -26,10 +27,9 @@ export async function readProject(config: Config, host: KernelHost): Promise<Pro
     : { files: [], warnings: [] };
   const found = skillsBelow(config, (await host.assets()).root);
   const branch = repositoryRoot && currentBranch(repositoryRoot);
-  const systemPrompt = buildSystemPrompt({
+  const input = {
     ...(prompt.systemPrompt !== undefined && { base: prompt.systemPrompt }),
     ...(prompt.appendSystemPrompt !== undefined && { append: prompt.appendSystemPrompt }),
-    maySpawn: config.maxDepth > 0,
     skills: found.skills,
     contextFiles: context.files,
     facts: {
@@ -38,11 +38,11 @@ export async function readProject(config: Config, host: KernelHost): Promise<Pro
       platform: `${process.platform} ${process.arch}`,
       ...(branch && { gitBranch: branch }),
     },
-  });
+  };
   return {
     skills: found.skills,
     contextFiles: context.files.map((file) => file.path),
-    systemPrompt,
+    promptFor: (agent) => buildSystemPrompt({ ...input, ...agent }),
     warnings: [...context.warnings, ...found.warnings],
   };
 }

@@ -5,13 +5,12 @@
  */
 
 import type { EventSink } from "./agent/events.ts";
-import type { Goal } from "./agent/goals.ts";
-import { GOAL_TYPE } from "./agent/goals.ts";
 import type { SessionContextKeeper } from "./agent/context-keeper.ts";
 import type { Agent, ModelBinding } from "./agent/loop.ts";
 import type { Session } from "./agent/session.ts";
 import type { Skill } from "./agent/skill.ts";
-import { assembleAgent, type SharedParts } from "./app-agent.ts";
+import type { SubagentSummary } from "./agent/subagent.ts";
+import type { SharedParts } from "./app-agent.ts";
 import {
   createModelSwitch,
   modelName,
@@ -20,6 +19,7 @@ import {
   type ModelSwitch,
 } from "./app-binding.ts";
 import { runChecks } from "./app-checks.ts";
+import { assembleRoot } from "./app-family.ts";
 import { readImages } from "./app-images.ts";
 import { createKernelHost } from "./app-kernel.ts";
 import { bindModel, bindScript, readScript, rebindModel, type ModelChoice } from "./app-model.ts";
@@ -52,8 +52,7 @@ export interface AgentApp {
   model: ModelSwitch;
   /** How full the context is, and a compaction on demand. */
   context: Pick<SessionContextKeeper, "status" | "compactNow">;
-  /** Absent where no goal can be set. */
-  goals?: GoalControl;
+  goals: GoalControl;
   /** The facts that `system/init` sends beside its own. */
   initFields: object;
   /** Milliseconds from the program's start until this was built. */
@@ -66,10 +65,6 @@ export interface AgentApp {
   ): Promise<string | Array<TextBlock | ImageBlock>>;
   /** Warnings of the session since the last call, such as that it can't be saved. */
   laterWarnings(): string[];
-  /** The goal that was set last, unless it was taken back. */
-  goal(): Goal | undefined;
-  /** Sets the person's goal in the place of any other, or takes it back; the model is told at its next turn. */
-  setGoal(objective: string | undefined): void;
   /** Every sub-agent of this run, in the order of spawning, each followed by its own. */
   agents(): SubagentSummary[];
   /** Ends the work of all sub-agents, without notices; what they did counts. */
@@ -115,17 +110,27 @@ async function assemble(
   const binding = redacted(withSavedEffort(choice.binding, session), redactor);
   const host = createKernelHost(config, redactor.variables);
   const reading = await readProject(config, host);
-  const shared: SharedParts = { config, host, reading, emit, chooseWhenBusy };
-  const { agent, provisioner, ...unit } = assembleAgent(shared, {
-    session,
-    binding,
-    systemPrompt: reading.systemPrompt,
-    depth: session.depth ?? 0,
-    handlers: () => ({}),
-    ...(config.checks.length > 0 && {
-      runChecks: (signal) => runChecks(config, host.env, emit, signal),
-    }),
-  });
+  const { unit, subagents, goals } = assembleRoot(
+    {
+      config,
+      host,
+      reading,
+      emit,
+      chooseWhenBusy,
+      bindModel: async (selector) =>
+        redacted((await rebindModel(config, selector)).binding, redactor),
+      findModels: async (query, limit) =>
+        (await import("./app-models.ts")).usableModels(config, query, limit),
+    },
+    {
+      session,
+      binding,
+      ...(config.checks.length > 0 && {
+        runChecks: (signal) => runChecks(config, host.env, emit, signal),
+      }),
+    },
+  );
+  const { agent, provisioner } = unit;
   let warned = session.warnings.length;
   return {
     agent,
@@ -138,16 +143,12 @@ async function assemble(
     },
     model: createModelSwitch(config, agent, session, redactor),
     context: unit.context,
+    goals,
     initFields: initFields(config, binding, session, reading),
     startupMs: performance.now(),
     redact: redactor.redact,
     promptContent: (text, images) => readImages(text, images),
     laterWarnings: () => session.warnings.slice(warned, (warned = session.warnings.length)),
-    goal: () => goals.current(),
-    setGoal(objective) {
-      const content = goals.set(objective);
-      if (content !== undefined) agent.inbox.push({ source: GOAL_TYPE, content });
-    },
     agents: () => subagents.summaries(),
     stopAgents: (reason) => subagents.cancelAll(reason),
     async dispose(killAfterMs) {

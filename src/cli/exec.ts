@@ -59,6 +59,8 @@ class HeadlessRun {
       outcome = failedOutcome(error);
       if (!app && this.#config.output.format !== "text") this.#openJson("", (text) => text);
     }
+    // What still works for a run that failed would only speak after its last line.
+    app?.stopAgents("the run has ended");
     this.#report(outcome, app);
     await this.#cleanUp(app);
     return this.#exitCode(outcome);
@@ -66,7 +68,10 @@ class HeadlessRun {
 
   #readPrompt(words: readonly string[]): Promise<PromptInput> {
     const file = this.#context.args.options.get("prompt-file");
-    return readPrompt({ words, stdin: this.#config.stdin, ...(file !== undefined && { file }) });
+    const { stdin, prompt } = this.#config;
+    // A goal says what to do; a prompt beside it is not needed.
+    const said = words.length === 0 && file === undefined && prompt.goal ? [prompt.goal] : words;
+    return readPrompt({ words: said, stdin, ...(file !== undefined && { file }) });
   }
 
   async #openApp(): Promise<AgentApp> {
@@ -128,6 +133,9 @@ class HeadlessRun {
     const input = await reading;
     for (const warning of app.warnings) this.#onEvent({ type: "warning", message: warning });
     if (input.note) this.#onEvent({ type: "warning", message: input.note });
+    const goal = this.#config.prompt.goal;
+    const told = goal === undefined ? undefined : app.goals.set(goal);
+    if (told !== undefined) app.agent.inbox.push({ source: "goal", content: told });
     const content = await app.promptContent(input.text, this.#config.prompt.images);
     const outcome = await app.agent.run(content, this.#context.interruption.signal);
     for (const warning of app.laterWarnings()) this.#onEvent({ type: "warning", message: warning });

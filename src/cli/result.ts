@@ -1,6 +1,7 @@
 /** The fields of the last line of a run, the same for `json` and `stream-json`. */
 
 import type { RunOutcome } from "../agent/events.ts";
+import type { SubagentSummary } from "../agent/subagent.ts";
 import type { AgentApp } from "../app.ts";
 import { emptyUsage } from "../message.ts";
 import { wireUsage } from "./stream-json.ts";
@@ -40,9 +41,26 @@ export function resultFields(outcome: RunOutcome, facts: ResultFacts): object {
         { ...wireUsage(usage), cost_usd: state?.costKnown ? usage.cost.total : null },
       ]),
     ),
+    agents: (facts.app?.agents() ?? []).map(agentFields),
     warnings: facts.warnings,
     session_file: session?.path ?? null,
     resume: session?.path ? `prime-agent -r ${session.id}` : null,
+  };
+}
+
+function agentFields(agent: SubagentSummary): object {
+  return {
+    id: agent.id,
+    name: agent.name,
+    parent: agent.parentId,
+    state: agent.state,
+    model: agent.model,
+    num_turns: agent.turns,
+    num_tool_calls: agent.toolCalls,
+    total_cost_usd: agent.costKnown ? agent.usage.cost.total : null,
+    usage: wireUsage(agent.usage),
+    session_file: agent.sessionFile,
+    error: agent.error,
   };
 }
 
