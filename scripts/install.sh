@@ -66,7 +66,7 @@ main() {
   unpack "$stage/$archive" "$stage" || fail "can't unpack $archive; install xz or python3"
   chmod 755 "$stage/prime-agent"
   said=$("$stage/prime-agent" --version 2>&1) ||
-    fail "the program does not run on this machine: $(printf '%s' "$said" | head -n 1)"
+    fail "the program does not run on this machine$(advice): $(printf '%s' "$said" | head -n 1)"
   mv -f "$stage/prime-agent" "$folder/prime-agent" || fail "can't write to $folder"
 
   echo "Installed $said as $folder/prime-agent"
@@ -79,6 +79,12 @@ main() {
 fail() {
   echo "install: $*" >&2
   exit 1
+}
+
+advice() {
+  case "$target" in
+  *-musl*) echo " (Alpine needs: apk add libstdc++)" ;;
+  esac
 }
 
 # The name of the build for this machine; see scripts/lib/targets.ts.

@@ -19,6 +19,8 @@ export interface ExecutableOptions {
   readonly entry: string;
   /** Whether this machine is of the target's kind: then the Bun that runs this is used. */
   readonly native: boolean;
+  /** Where `prime-agent update` looks for releases; nowhere by default. */
+  readonly releaseUrl?: string;
 }
 
 /** Builds `outfile`, replacing it only when all went well. */
@@ -34,6 +36,7 @@ export async function buildExecutable(options: ExecutableOptions): Promise<void>
       ...["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
       // Only running from source needs it, and the builder's paths are nobody's business.
       ...["--define", 'import.meta.dir="/"'],
+      ...["--define", `RELEASE_URL=${JSON.stringify(options.releaseUrl ?? "")}`],
       ...(options.native ? [] : await crossOptions(options.target)),
       ...["--asset", "kernel", "--asset", "carried", "--outfile", built, options.entry],
     ]);

@@ -71,7 +71,8 @@ async function makeArchive(
   const { platform } = targetNamed(name);
   const stage = await mkdtemp(join(tmpdir(), "prime-agent-release-"));
   try {
-    await (options.build ?? compile)(name, join(stage, "prime-agent"));
+    const build = options.build ?? ((target, outfile) => compile(target, outfile, options.url));
+    await build(name, join(stage, "prime-agent"));
     const executable = await Bun.file(join(stage, "prime-agent")).bytes();
     const tar = writeTar([
       { path: "LICENSE", data: await Bun.file(join(REPOSITORY, "LICENSE")).bytes() },
@@ -100,7 +101,7 @@ async function makeArchive(
   }
 }
 
-async function compile(name: string, outfile: string): Promise<void> {
+async function compile(name: string, outfile: string, releaseUrl: string): Promise<void> {
   const target = targetNamed(name);
   await run(REPOSITORY, [join(REPOSITORY, "scripts/fetch-wheels"), target.platform]);
   await buildExecutable({
@@ -108,5 +109,6 @@ async function compile(name: string, outfile: string): Promise<void> {
     outfile,
     entry: join(REPOSITORY, "src/main.ts"),
     native: name === hostTarget(),
+    releaseUrl,
   });
 }
