@@ -125,7 +125,7 @@ export class Execution {
 
   /** Gives the caller its result now, although the kernel is not done with the cell. */
   settleAborted(): void {
-    this.#resolve({ status: "aborted", abortCause: this.#abortCause ?? "user", pages: [] });
+    this.#resolveAborted("The cell has not ended yet; the next call waits for it.");
   }
 
   /**
@@ -139,8 +139,9 @@ export class Execution {
     this.#advance();
   }
 
-  /** The kernel is gone, or never got the cell; the caller gets `error`. */
+  /** The kernel is gone, or never got the cell; the caller gets `error`, unless we aborted the cell before. */
   fail(error: Error): void {
+    if (this.#abortCause) this.#resolveAborted(error.message);
     this.#isSettled = true;
     this.#settle.reject(error);
     this.#finish.resolve();
@@ -160,6 +161,10 @@ export class Execution {
     if (!this.#reply || !this.#idle) return;
     this.#resolve(this.#outcome(this.#reply));
     this.#finish.resolve();
+  }
+
+  #resolveAborted(note: string): void {
+    this.#resolve({ status: "aborted", abortCause: this.#abortCause ?? "user", pages: [], note });
   }
 
   #resolve(outcome: ExecutionOutcome): void {

@@ -10,6 +10,7 @@ import { KernelClient } from "../jupyter/channels.ts";
 import type { ConnectionInfo } from "../jupyter/connection-file.ts";
 import type { JupyterMessage } from "../jupyter/message.ts";
 import { debug } from "../log.ts";
+import { endProcess } from "./ending.ts";
 import {
   KernelCallError,
   KernelConnectionLostError,
@@ -26,9 +27,10 @@ import { removeRuntimeDir } from "./runtime-dir.ts";
 
 const INTERRUPT_REPLY_WAIT_MS = 1_000;
 const END_CHILDREN_WAIT_MS = 5_000;
-const SHUTDOWN_REPLY_WAIT_MS = 2_000;
-const SHUTDOWN_LIMIT_MS = 5_000;
-const TERM_WAIT_MS = 500;
+/** For the exit to be seen, and what the kernel left to be gone; a process stuck in the system is not waited for. */
+const CLEAN_UP_WAIT_MS = 3_000;
+/** After a channel is lost, how long the kernel may take to turn out to have died. */
+const EXIT_AFTER_LOSS_MS = 1_000;
 /** After a death, how long output that is still in the sockets is waited for. */
 const DRAIN_MS = 100;
 
@@ -197,13 +199,11 @@ export class Kernel {
     }
     if (!this.#ending && !this.#goneReason) {
       this.#ending = true;
-      const started = performance.now();
-      await this.#requestShutdown();
-      const left = SHUTDOWN_LIMIT_MS - TERM_WAIT_MS - (performance.now() - started);
-      await this.#awaitExit(Math.min(SHUTDOWN_REPLY_WAIT_MS, Math.max(left, 0)));
-      await this.#terminate();
+      const ask = () =>
+        this.#client.request("control", "shutdown_request", { restart: false }).reply;
+      await endProcess(this.#process, ask);
     }
-    await this.#cleaned.promise;
+    await within(this.#cleaned.promise, CLEAN_UP_WAIT_MS);
   }
 
   /** Ends the kernel now: SIGKILL to its group. */
@@ -211,7 +211,7 @@ export class Kernel {
     if (!this.#process) return this.shutdown();
     this.#ending = true;
     this.#process.signal("SIGKILL", "group");
-    await this.#cleaned.promise;
+    await within(this.#cleaned.promise, CLEAN_UP_WAIT_MS);
   }
 
   /** Takes an iopub message. */
@@ -226,7 +226,8 @@ export class Kernel {
       return;
     }
     // A dying kernel closes its sockets before its parent can see that it has exited.
-    if ((await within(this.#process.exited, 1_000)) !== TIMED_OUT) return;
+    if ((await within(this.#process.exited, EXIT_AFTER_LOSS_MS)) !== TIMED_OUT) return;
+    if (this.#ending) return;
     this.#end(new KernelConnectionLostError(channel, error));
     this.#process.signal("SIGKILL", "group");
   }
@@ -256,29 +257,6 @@ export class Kernel {
     this.#queue.close(reason);
     this.#client.close();
     this.#gone.resolve(reason);
-  }
-
-  async #requestShutdown(): Promise<void> {
-    try {
-      const request = this.#client.request("control", "shutdown_request", { restart: false });
-      await within(Promise.race([request.reply, this.#process?.exited]), SHUTDOWN_REPLY_WAIT_MS);
-      request.forget();
-    } catch (error) {
-      debug("kernel", "the shutdown request was not answered", error);
-    }
-  }
-
-  async #terminate(): Promise<void> {
-    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      if (await this.#awaitExit(0)) return;
-      this.#process?.signal(signal, "group");
-      await this.#awaitExit(TERM_WAIT_MS);
-    }
-  }
-
-  /** Whether the process has ended, after waiting for at most `ms`. */
-  async #awaitExit(ms: number): Promise<boolean> {
-    return !this.#process || (await within(this.#process.exited, ms)) !== TIMED_OUT;
   }
 
   async #endChildren(cellId: string): Promise<void> {

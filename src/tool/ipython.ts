@@ -189,8 +189,7 @@ async function shapeResult(
     parts.stderr,
     parts.result,
     parts.traceback,
-    outcome.status === "aborted" ? renderAbort(outcome.abortCause ?? "user") : "",
-    outcome.note ?? "",
+    outcome.status === "aborted" ? renderAbort(outcome) : (outcome.note ?? ""),
     ...images.notes,
     around.late ? renderLate(around.late) : "",
   ]);
@@ -237,14 +236,16 @@ function cleanError(error: CellError): CellError {
   };
 }
 
-function renderAbort(cause: AbortCause): string {
+function renderAbort({ abortCause = "user", note }: ExecutionOutcome): string {
   const why: Record<AbortCause, string> = {
     user: "interrupted by the user",
     timeout: "interrupted: it ran into the cell's time limit",
     signal: "interrupted: the program was told to stop",
     shutdown: "interrupted: the program is shutting down",
   };
-  return `[${why[cause]}; variables are kept, the next cell runs normally]`;
+  return note
+    ? `[${why[abortCause]}]\n${note}`
+    : `[${why[abortCause]}; variables are kept, the next cell runs normally]`;
 }
 
 function renderLate(late: LateOutput): string {

@@ -138,14 +138,19 @@ export class ScriptedCell {
   }
 }
 
-/** A process that ends when it is told to, or signalled with SIGKILL. */
+/** A process that ends when a test says so; and at SIGKILL, unless the test wants signals otherwise. */
 export class ScriptedProcess implements KernelProcess {
   /** Above the largest that Linux gives: nobody has it. */
   readonly pid = 4_194_305;
   readonly ready = Promise.resolve({ pid: this.pid } as ReadyLine);
   readonly signals: string[] = [];
   readonly #exit = defer<KernelExit>();
+  readonly #onSignal: (process: ScriptedProcess, signal: string) => void;
   stderr = "";
+
+  constructor(onSignal: (process: ScriptedProcess, signal: string) => void = dieWhenKilled) {
+    this.#onSignal = onSignal;
+  }
 
   get exited(): Promise<KernelExit> {
     return this.#exit.promise;
@@ -157,7 +162,7 @@ export class ScriptedProcess implements KernelProcess {
 
   signal(signal: "SIGINT" | "SIGTERM" | "SIGKILL", target: "process" | "group"): void {
     this.signals.push(`${signal} ${target}`);
-    if (signal === "SIGKILL") this.exit({ code: null, signal });
+    this.#onSignal(this, signal);
   }
 
   stderrTail(): string {
@@ -165,6 +170,10 @@ export class ScriptedProcess implements KernelProcess {
   }
 
   release(): void {}
+}
+
+function dieWhenKilled(process: ScriptedProcess, signal: string): void {
+  if (signal === "SIGKILL") process.exit({ code: null, signal });
 }
 
 /** What a cell does unless a test says otherwise. */

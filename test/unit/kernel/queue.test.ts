@@ -46,7 +46,12 @@ describe("an aborted cell", () => {
   test("settles after the grace when the kernel never reports idle, and keeps it busy until then", async () => {
     await using scripted = await ScriptedKernel.start({ onCell: stick });
     const { outcome, output } = await scripted.run("stuck", { signal: AbortSignal.timeout(0) });
-    expect(outcome).toEqual({ status: "aborted", abortCause: "user", pages: [] });
+    expect(outcome).toEqual({
+      status: "aborted",
+      abortCause: "user",
+      pages: [],
+      note: "The cell has not ended yet; the next call waits for it.",
+    });
     expect(output).toEqual([{ kind: "stream", name: "stdout", text: "begun" }]);
     expect(scripted.kernel.busy).toBe(true);
     const next = scripted.run("next");
@@ -141,6 +146,19 @@ describe("an aborted cell", () => {
     const { outcome } = await scripted.run("stuck", { signal: AbortSignal.timeout(0) });
     expect(outcome.status).toBe("aborted");
     expect(scripted.kernel.busy).toBe(false);
+  });
+
+  test("stays aborted when the kernel dies of the interrupt, and its end is told", async () => {
+    await using scripted = await ScriptedKernel.start({
+      onCell: stick,
+      onRequest: (request) => {
+        if (isInterrupt(request)) scripted.process.exit({ code: 0, signal: null });
+      },
+      times: { abortGrace: 10_000 },
+    });
+    const { outcome } = await scripted.run("stuck", { signal: AbortSignal.timeout(0) });
+    expect(outcome).toMatchObject({ status: "aborted", abortCause: "user" });
+    expect(outcome.note).toContain("exited with code 0");
   });
 
   test("is never sent when it was aborted before, and the call behind it runs", async () => {
