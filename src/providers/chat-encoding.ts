@@ -11,7 +11,7 @@ import { outputBudget } from "./budget.ts";
 import { gatewayOf } from "./gateways.ts";
 import type { Gateway } from "./gateways.ts";
 import type { JsonObject } from "./json.ts";
-import type { ProviderRequest } from "./provider.ts";
+import type { ProviderRequest, ToolDefinition } from "./provider.ts";
 import { readReasoningDetails } from "./reasoning-details.ts";
 import { prepareTranscript } from "./transcript.ts";
 import type { HttpCall } from "./transport.ts";
@@ -28,7 +28,7 @@ export function encodeChat(request: ProviderRequest): HttpCall {
     ...(gateway.cacheKey && request.sessionId ? { prompt_cache_key: request.sessionId } : {}),
     ...(model.reasoning && effort ? gateway.effortFields(effort, model.id) : {}),
     ...(tools.length > 0
-      ? { tools: tools.map((tool) => ({ type: "function", function: tool })) }
+      ? { tools: tools.map((tool) => ({ type: "function", function: encodeTool(tool) })) }
       : {}),
     messages: encodeMessages(request.systemPrompt, messages, gateway),
     [gateway.limitField]: outputBudget(request, messages),
@@ -43,6 +43,11 @@ export function encodeChat(request: ProviderRequest): HttpCall {
     },
     body: JSON.stringify(body),
   };
+}
+
+/** Only what the format knows: strict servers refuse a request with any other field. */
+function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  return { name, description, parameters };
 }
 
 function encodeMessages(
