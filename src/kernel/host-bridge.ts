@@ -85,16 +85,29 @@ export class HostBridge {
     try {
       reply = { ...(await this.#handle(data, context)), status: "ok" };
     } catch (error) {
-      reply = { status: "error", error: errorMessage(error) };
-      if (!(error instanceof PrimeAgentError)) debug("host-bridge", "a handler failed", error);
+      reply = failure(error);
     }
     // Nobody waits any more when the comm was closed or the kernel is another one by now.
     if (this.#closed || !this.#open.delete(id)) return;
     try {
-      this.#client.send("control", "comm_msg", { comm_id: id, data: reply });
+      this.#send(id, reply);
     } catch (error) {
+      // What can't be sent is refused, or the cell would wait for ever.
       debug("host-bridge", "an answer could not be sent", error);
+      this.#refuse(id, error);
     }
+  }
+
+  #refuse(id: string, error: unknown): void {
+    try {
+      this.#send(id, failure(error));
+    } catch (again) {
+      debug("host-bridge", "a refusal could not be sent", again);
+    }
+  }
+
+  #send(id: string, data: object): void {
+    this.#client.send("control", "comm_msg", { comm_id: id, data });
   }
 
   async #handle(data: unknown, context: HostRequestContext): Promise<object> {
@@ -113,4 +126,9 @@ export class HostBridge {
     }
     return await handler(payload, context);
   }
+}
+
+function failure(error: unknown): object {
+  if (!(error instanceof PrimeAgentError)) debug("host-bridge", "a handler failed", error);
+  return { status: "error", error: errorMessage(error) };
 }
