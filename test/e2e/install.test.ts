@@ -117,10 +117,19 @@ class User implements Disposable {
     const script =
       options.script ?? readFileSync(server.folder.join("releases/install.sh"), "utf8");
     const [program = "sh", ...shellArgs] = shell;
-    const child = Bun.spawn([Bun.which(program) ?? program, ...shellArgs, "-s", "--", ...args], {
+    const command = [Bun.which(program) ?? program, ...shellArgs, "-s", "--", ...args];
+    return await this.run(command, script);
+  }
+
+  /** Runs a command to its end with `input` on stdin. */
+  async run(
+    command: readonly string[],
+    input = "",
+  ): Promise<{ code: number; out: string; err: string }> {
+    const child = Bun.spawn([...command], {
       env: this.env,
       cwd: "/",
-      stdin: new Blob([script]),
+      stdin: new Blob([input]),
       stdout: "pipe",
       stderr: "pipe",
     });
@@ -227,6 +236,19 @@ describe("installing", () => {
     const { out } = await user.install({ args: ["--version", NEWER] });
     expect(out).toStartWith(`Downloading prime-agent ${NEWER} for ${hostTarget()}-baseline\n`);
   });
+
+  test("the installed program replaces itself by a released one, or stays as it is", async () => {
+    using user = new User();
+    await user.install({ args: ["--version", REAL] });
+    const failed = await user.run([user.program, "update", BROKEN]);
+    expect(failed.err).toContain("the program does not run on this machine");
+    expect(failed.code).toBe(1);
+    expect(sha256(readFileSync(user.program))).toBe(realSha256);
+    const done = await user.run([user.program, "update", NEWER]);
+    expect(done.out).toContain(`Installed prime-agent ${NEWER} as ${user.program}`);
+    expect(readFileSync(user.program, "utf8")).toContain("echo prime-agent 0.2.0");
+    expect(readdirSync(user.bin)).toEqual(["prime-agent"]);
+  }, 60_000);
 
   test("a script that was cut off while downloading does nothing", async () => {
     using user = new User();
