@@ -1,5 +1,6 @@
 /** Runs one of our Python scripts to its end and returns what it answers. */
 
+import { closeSync } from "node:fs";
 import { delay, raceWithAbort } from "../async.ts";
 
 /** How much of what a failing program said goes into an error; the last line says most. */
@@ -51,7 +52,7 @@ async function run(
     stdio: ["ignore", "pipe", "pipe", answers ? "pipe" : "ignore"],
   });
   const ended = Promise.all([
-    answers ? Bun.file(child.stdio[3] as unknown as number).text() : "",
+    answers ? readAndClose(child.stdio[3] as unknown as number) : "",
     child.stdout.text(),
     child.stderr.text(),
     child.exited,
@@ -71,6 +72,15 @@ async function run(
   } finally {
     timer.abort();
     child.kill("SIGKILL");
+  }
+}
+
+/** The reading end of an extra pipe is ours to close; Bun never does. */
+async function readAndClose(descriptor: number): Promise<string> {
+  try {
+    return await Bun.file(descriptor).text();
+  } finally {
+    closeSync(descriptor);
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import {
   PackageInstallError,
@@ -88,6 +88,17 @@ describeWithPython("newest", "a Python that is to be used as it is", () => {
     chmodSync(sandbox.folder.write("plain", ""), 0o644);
     const error = await refusal(sandbox, named(sandbox));
     expect(error.problems).toEqual([expect.stringContaining(problem)]);
+  });
+
+  test("is asked about itself without a descriptor being left open", async () => {
+    using sandbox = new Sandbox();
+    const descriptors = () => readdirSync("/dev/fd").length;
+    await sandbox.ensure({ pythonOverride: pythonFor("newest") });
+    const before = descriptors();
+    for (let round = 0; round < 3; round += 1) {
+      await sandbox.ensure({ pythonOverride: pythonFor("newest") });
+    }
+    expect(descriptors()).toBe(before);
   });
 
   test("is never installed into", async () => {
