@@ -60,8 +60,12 @@ export function redacted(binding: ModelBinding, redactor: Redactor): ModelBindin
   return { ...binding, request: { ...binding.request, redact: redactor.redact } };
 }
 
-/** The binding with the effort level of a resumed session, where none was asked for now. */
-export function withSavedEffort(binding: ModelBinding, session: Session): ModelBinding {
+/** The binding with the effort level of a resumed session, where no flag asks for another. */
+export function withSavedEffort(
+  config: Config,
+  binding: ModelBinding,
+  session: Session,
+): ModelBinding {
   const saved = EFFORTS.find((level) => level === session.thinkingLevel);
-  return saved && binding.effort === undefined ? { ...binding, effort: saved } : binding;
+  return saved && config.model.effort === undefined ? { ...binding, effort: saved } : binding;
 }

@@ -3,7 +3,6 @@
 import { credentialStatus } from "./app-credentials.ts";
 import { createKernelHost, createKernelParts, writableHome } from "./app-kernel.ts";
 import { bindModel } from "./app-model.ts";
-import { createRedactor } from "./app-redact.ts";
 import { within, TIMED_OUT } from "./async.ts";
 import { variable, type Config } from "./config.ts";
 import { errorMessage, PrimeAgentError } from "./errors.ts";
@@ -66,7 +65,8 @@ function homeFinding(config: Config): Finding {
 
 /** Boots a kernel and runs a cell in it. */
 async function kernelFinding(config: Config, onProgress: (line: string) => void): Promise<Finding> {
-  const host = createKernelHost(config, createRedactor(config, undefined).variables);
+  // The one cell is ours: there is no need to know which variables it must not see.
+  const host = createKernelHost(config, []);
   let bootMs = 0;
   let versions = "";
   const { provisioner, tool } = createKernelParts(host, {
@@ -99,29 +99,30 @@ async function kernelFinding(config: Config, onProgress: (line: string) => void)
 }
 
 async function modelFindings(config: Config): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  try {
+    findings.push(credentialFinding(config));
+    const { model } = (await bindModel(config)).binding;
+    const detail = `${model.provider}/${model.id} at ${model.baseUrl}`;
+    findings.push({ name: "model", state: "ok", detail }, await reachFinding(model.baseUrl));
+  } catch (error) {
+    const hint = error instanceof PrimeAgentError ? error.hint : "";
+    findings.push({
+      name: "model",
+      state: "failed",
+      detail: errorMessage(error),
+      ...(hint && { hint }),
+    });
+  }
+  return findings;
+}
+
+function credentialFinding(config: Config): Finding {
   const keys = credentialStatus(config).flatMap(({ provider, source }) =>
     source ? [`${provider} (${source})`] : [],
   );
-  const credentials: Finding = {
-    name: "credentials",
-    state: keys.length > 0 ? "ok" : "warning",
-    detail: keys.join(", ") || "none",
-  };
-  try {
-    const { binding } = await bindModel(config);
-    const { model } = binding;
-    return [
-      credentials,
-      { name: "model", state: "ok", detail: `${model.provider}/${model.id} at ${model.baseUrl}` },
-      await reachFinding(model.baseUrl),
-    ];
-  } catch (error) {
-    const hint = error instanceof PrimeAgentError ? error.hint : "";
-    return [
-      credentials,
-      { name: "model", state: "failed", detail: errorMessage(error), ...(hint && { hint }) },
-    ];
-  }
+  const state = keys.length > 0 ? "ok" : "warning";
+  return { name: "credentials", state, detail: keys.join(", ") || "none" };
 }
 
 /** Any HTTP answer means that the provider can be reached; no key is sent. */

@@ -53,14 +53,14 @@ export function readScript(cwd: string, path: string): ScriptedReply[] {
 }
 
 /**
- * Binds the model that flags, environment, settings or the session (`saved`, a selector) choose, else the
- * best one of the first credential found, else one of a local server.
+ * Binds the model that flags, environment, the session (`saved`, a selector) or the settings choose, else
+ * the best one of the first credential found, else one of a local server.
  *
  * @throws ModelError, MissingKeyError; nothing was sent to a provider that needs a key.
  */
 export async function bindModel(config: Config, saved?: string): Promise<ModelChoice> {
   const sources = modelSources(config);
-  const selector = config.model.selector ?? saved;
+  const selector = config.model.selector ?? saved ?? config.settings.model;
   const resolved =
     selector === undefined ? await chooseModel(sources) : resolveModel(selector, sources);
   return await bindResolved(config, resolved);
@@ -96,11 +96,18 @@ async function chooseModel(sources: ModelSources): Promise<ResolvedModel> {
 }
 
 async function bindResolved(config: Config, resolved: ResolvedModel): Promise<ModelChoice> {
-  const { model, apiKey, warnings } = resolved;
+  const { model, apiKey } = resolved;
   if (config.offline && !isLoopback(model.baseUrl)) {
     throw new UsageError(`--offline: ${model.provider} at ${model.baseUrl} is not on this machine`);
   }
-  const effort = config.model.effort === undefined ? undefined : parseEffort(config.model.effort);
+  const asked = config.model.effort;
+  const level = asked ?? config.settings.effort;
+  const effort = level === undefined ? undefined : parseEffort(level);
+  const warnings = [...resolved.warnings];
+  if (asked !== undefined && effort !== "off" && !model.reasoning) {
+    const name = `${model.provider}/${model.id}`;
+    warnings.push(`--effort has no effect: ${name} is not known to think; models.json can say so`);
+  }
   return {
     binding: {
       model,

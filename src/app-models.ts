@@ -3,8 +3,9 @@
 import type { FoundModel } from "./agent/host-handlers.ts";
 import { modelSources } from "./app-model.ts";
 import type { Config } from "./config.ts";
+import { debug } from "./log.ts";
 import { probeLocalServers } from "./providers/local-servers.ts";
-import { defaultModel, listModels } from "./providers/models.ts";
+import { defaultModel, listModels, resolveModel, type ModelSources } from "./providers/models.ts";
 
 const LOCAL_PROBE_MS = 500;
 
@@ -23,7 +24,7 @@ export interface AvailableModel {
 /** Known models and those of local servers, usable ones first; `search` keeps those with all of its words. */
 export async function availableModels(config: Config, search: string): Promise<AvailableModel[]> {
   const sources = modelSources(config);
-  const preferred = defaultModel(sources)?.model;
+  const preferred = defaultSelector(config, sources);
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const local = await probeLocalServers(sources, AbortSignal.timeout(LOCAL_PROBE_MS));
   const locals = local
@@ -34,8 +35,20 @@ export async function availableModels(config: Config, search: string): Promise<A
     name: model.name,
     contextWindow: model.contextWindow,
     usable,
-    default: preferred?.provider === model.provider && preferred.id === model.id,
+    default: selector === preferred,
   }));
+}
+
+/** The model of a run without `--model`; undefined when there is none, or the chosen one can't be used. */
+function defaultSelector(config: Config, sources: ModelSources): string | undefined {
+  const chosen = config.model.selector ?? config.settings.model;
+  try {
+    const found = chosen === undefined ? defaultModel(sources) : resolveModel(chosen, sources);
+    return found && `${found.model.provider}/${found.model.id}`;
+  } catch (error) {
+    debug("models", "there is no default model", error);
+    return undefined;
+  }
 }
 
 /** The models that can be used now and contain all words of `query`, at most `limit`, as cells see them. */

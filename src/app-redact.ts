@@ -1,11 +1,10 @@
 /** Which values are secrets, and how they are kept out of what the program shows. */
 
+import { credentialVariables } from "./app-credentials.ts";
 import type { Config } from "./config.ts";
 
 /** Shorter values are words rather than secrets. */
 const MIN_SECRET_CHARS = 8;
-/** Variables that hold credentials of providers, beside those of the table of providers. */
-const CREDENTIAL_NAME = /(_API_KEY|_API_TOKEN|_AUTH_TOKEN)$/;
 
 /** Takes secrets out of texts. */
 export interface Redactor {
@@ -16,12 +15,10 @@ export interface Redactor {
   add(secret: string | undefined): void;
 }
 
-/** A redactor for the credentials in the environment and the key in use. */
+/** A redactor for the credentials in the environment and the key in use. @throws UsageError as reading `models.json` does. */
 export function createRedactor(config: Config, apiKey: string | undefined): Redactor {
   const { variables } = config.environment;
-  const names = Object.keys(variables).filter(
-    (name) => CREDENTIAL_NAME.test(name) || name === config.model.apiKeyEnv,
-  );
+  const names = credentialVariables(config);
   const secrets: string[] = [];
   const add = (secret: string | undefined) => {
     if (secret === undefined || secret.length < MIN_SECRET_CHARS) return;

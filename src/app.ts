@@ -107,7 +107,7 @@ async function assemble(
 ): Promise<AgentApp> {
   const { emit, chooseWhenBusy } = hooks;
   const redactor = createRedactor(config, choice.binding.apiKey);
-  const binding = redacted(withSavedEffort(choice.binding, session), redactor);
+  const binding = redacted(withSavedEffort(config, choice.binding, session), redactor);
   const host = createKernelHost(config, redactor.variables);
   const reading = await readProject(config, host);
   const { unit, subagents, goals } = assembleRoot(

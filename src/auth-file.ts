@@ -10,10 +10,10 @@ import { errorMessage, UsageError } from "./errors.ts";
 
 type AuthEntries = Record<string, { type?: unknown; key?: unknown } | undefined>;
 
-/** The saved keys by provider; empty without a file. @throws UsageError when the file is not a JSON object. */
+/** The saved keys by provider; empty without a file that we may read. @throws UsageError when the file is not a JSON object. */
 export function readSavedKeys(home: string): Record<string, string> {
   const keys: Record<string, string> = {};
-  for (const [provider, entry] of Object.entries(readEntries(home))) {
+  for (const [provider, entry] of Object.entries(readEntries(home, [...MISSING, "EACCES"]))) {
     if (entry?.type === "api_key" && typeof entry.key === "string") keys[provider] = entry.key;
   }
   return keys;
@@ -21,7 +21,7 @@ export function readSavedKeys(home: string): Record<string, string> {
 
 /** Saves a provider's key, or removes it with `undefined`; true when something changed. @throws UsageError. */
 export function saveKey(home: string, provider: string, key: string | undefined): boolean {
-  const entries = readEntries(home);
+  const entries = readEntries(home, MISSING);
   if (key === undefined && !(provider in entries)) return false;
   if (key === undefined) delete entries[provider];
   else entries[provider] = { type: "api_key", key };
@@ -38,14 +38,17 @@ export function saveKey(home: string, provider: string, key: string | undefined)
   return true;
 }
 
-function readEntries(home: string): AuthEntries {
+/** Errors that mean that there is no file. */
+const MISSING = ["ENOENT", "ENOTDIR"];
+
+/** `empty` holds the codes of errors that count as an empty file. */
+function readEntries(home: string, empty: readonly string[]): AuthEntries {
   const path = join(home, "auth.json");
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return {};
+    if (empty.includes((error as NodeJS.ErrnoException).code ?? "")) return {};
     throw new UsageError(`${path} can't be read: ${errorMessage(error)}`, { cause: error });
   }
   try {

@@ -225,7 +225,17 @@ export function parseNumber(
   throw new UsageError(`${option} takes ${kind} of at least ${rules.min}, not "${text}"`);
 }
 
-/** Reads one settings file; a missing one is empty. @throws UsageError when it is not a JSON object. */
+/** What a setting must be, in words and as a test. */
+const SETTINGS: Record<keyof Settings, readonly [string, (value: unknown) => boolean]> = {
+  model: ["a string", isString],
+  effort: ["a string", isString],
+  shellPath: ["a string", isString],
+  commandPrefix: ["a string", isString],
+  skills: ["a list of paths", (value) => Array.isArray(value) && value.every(isString)],
+  maxRetries: ["a whole number from 0", (value) => Number.isInteger(value) && Number(value) >= 0],
+};
+
+/** Reads one settings file; a missing one is empty. @throws UsageError when it is not a JSON object, or a setting is wrong. */
 export function readSettings(path: string): Settings {
   let text: string;
   try {
@@ -235,14 +245,24 @@ export function readSettings(path: string): Settings {
     if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return {};
     throw new UsageError(`${path} can't be read: ${errorMessage(error)}`, { cause: error });
   }
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return value as Settings;
+    value = JSON.parse(text);
   } catch (error) {
     throw new UsageError(`${path} is not valid JSON: ${errorMessage(error)}`, { cause: error });
   }
-  throw new UsageError(`${path} must hold a JSON object`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new UsageError(`${path} must hold a JSON object`);
+  for (const [name, [kind, isValid]] of Object.entries(SETTINGS)) {
+    const setting = (value as Record<string, unknown>)[name];
+    if (setting !== undefined && !isValid(setting))
+      throw new UsageError(`${path}: "${name}" must be ${kind}`);
+  }
+  return value as Settings;
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
 }
 
 /** The first of `folders` that exists or can be made, and can be written; undefined when none can. */

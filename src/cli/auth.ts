@@ -1,6 +1,6 @@
 /** `prime-agent auth status|set|rm`: provider keys. A key is never printed. */
 
-import { credentialStatus, isKnownProvider } from "../app-credentials.ts";
+import { credentialStatus, isKnownProvider, looksLikeKey } from "../app-credentials.ts";
 import { saveKey } from "../auth-file.ts";
 import { UsageError } from "../errors.ts";
 import type { CommandContext } from "./context.ts";
@@ -45,9 +45,9 @@ export async function runAuth(context: CommandContext): Promise<number> {
     });
   }
   const key = (await askForKey(context, provider)).trim();
-  if (!/^[\x21-\x7e]+$/.test(key)) {
+  if (!looksLikeKey(key)) {
     throw new UsageError("that is no key", {
-      hint: "A key has no spaces and no quotes; type it, or pipe it in.",
+      hint: "A key has no spaces and is no variable's name; type it, or pipe it in.",
     });
   }
   saveKey(home, provider, key);

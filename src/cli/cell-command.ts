@@ -1,5 +1,6 @@
 /** The `cell` command: from its arguments to a kernel of its own, and back to nothing left. */
 
+import { credentialVariables } from "../app-credentials.ts";
 import { createKernelHost, createKernelParts } from "../app-kernel.ts";
 import { runCells, readCells } from "./cell.ts";
 import type { CommandContext } from "./context.ts";
@@ -13,7 +14,7 @@ export async function runCellCommand({
 }: CommandContext): Promise<number> {
   interruption.listen();
   const config = readConfig(args.options);
-  const host = createKernelHost(config, []);
+  const host = createKernelHost(config, credentialVariables(config));
   const parts = createKernelParts(host, {
     handlers: {},
     skills: [],

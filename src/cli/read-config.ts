@@ -40,7 +40,7 @@ export function readConfig(
     cwd,
     settings,
     bare,
-    model: modelConfig(options, environment, settings),
+    model: modelConfig(options, environment),
     output: outputConfig(options),
     limits: limitConfig(options, settings),
     session: sessionConfig(options),
@@ -74,14 +74,11 @@ function allSettings(environment: Environment, cwd: string, trustProject: boolea
     : user;
 }
 
-function modelConfig(
-  options: OptionValues,
-  environment: Environment,
-  settings: Settings,
-): ModelConfig {
+/** Without the settings: between them and these comes what a resumed session was last asked with. */
+function modelConfig(options: OptionValues, environment: Environment): ModelConfig {
   return defined({
-    selector: options.get("model") ?? variable(environment, "PRIME_AGENT_MODEL") ?? settings.model,
-    effort: options.get("effort") ?? options.get("thinking") ?? settings.effort,
+    selector: options.get("model") ?? variable(environment, "PRIME_AGENT_MODEL"),
+    effort: options.get("effort") ?? options.get("thinking"),
     baseUrl: options.get("base-url"),
     api: options.get("api"),
     apiKeyEnv: options.get("api-key-env"),

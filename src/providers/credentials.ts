@@ -5,7 +5,7 @@ import { KNOWN_PROVIDERS, knownProvider } from "./model-table.ts";
 
 /** Where keys come from. */
 export interface KeySources {
-  /** The environment; a variable that is set but empty counts as unset. */
+  /** The environment; a variable that is set but empty, or to a variable's name, counts as unset. */
   env: Readonly<Record<string, string | undefined>>;
   /** Keys that were saved with `auth set`, by provider. */
   savedKeys?: Readonly<Record<string, string>>;
@@ -23,11 +23,17 @@ export function keyVariables(): string[] {
   return KNOWN_PROVIDERS.flatMap((provider) => provider.keyVariable ?? []);
 }
 
+/** The key that a variable of the environment holds. */
+export function keyInVariable(name: string, sources: KeySources): FoundKey | undefined {
+  const key = usable(sources.env[name]);
+  return key === undefined ? undefined : { key, source: name };
+}
+
 /** The key of a provider: from its environment variable, else a saved one. */
 export function findKey(provider: string, sources: KeySources): FoundKey | undefined {
   const variable = knownProvider(provider)?.keyVariable;
-  const fromEnv = variable === undefined ? undefined : usable(sources.env[variable]);
-  if (variable !== undefined && fromEnv !== undefined) return { key: fromEnv, source: variable };
+  const fromEnv = variable === undefined ? undefined : keyInVariable(variable, sources);
+  if (fromEnv) return fromEnv;
   const saved = usable(sources.savedKeys?.[provider]);
   return saved === undefined ? undefined : { key: saved, source: "auth.json" };
 }
@@ -40,8 +46,9 @@ export function findKey(provider: string, sources: KeySources): FoundKey | undef
 export function readConfiguredKey(value: string, sources: KeySources): FoundKey | undefined {
   if (value.startsWith("!")) return undefined;
   const variable = configuredVariable(value);
-  const key = usable(variable === undefined ? value : sources.env[variable]);
-  return key === undefined ? undefined : { key, source: variable ?? "models.json" };
+  if (variable !== undefined) return keyInVariable(variable, sources);
+  const key = usable(value);
+  return key === undefined ? undefined : { key, source: "models.json" };
 }
 
 /** The variable that a configured key names, if it names one. */
@@ -51,9 +58,10 @@ export function configuredVariable(value: string): string | undefined {
   return /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/.test(value.trim()) ? value.trim() : undefined;
 }
 
-/** What is missing, and how to mend it. `place` is the variable, or what else ought to hold the key. */
-export function missingKey(provider: string, place: string): MissingKeyError {
-  const message = `there is no key for ${provider}: ${place} is unset or empty`;
+/** What is missing, and how to mend it. `place` is the variable, or what else ought to hold the key; `value` what it holds. */
+export function missingKey(provider: string, place: string, value?: string): MissingKeyError {
+  const state = value?.trim() ? `holds the name of a variable, not a key` : "is unset or empty";
+  const message = `there is no key for ${provider}: ${place} ${state}`;
   const hint = `Set it, or run \`prime-agent auth set ${provider}\`.`;
   return new MissingKeyError(provider, message, hint);
 }
@@ -76,6 +84,8 @@ export function checkKey(provider: string, { key, source }: FoundKey): void {
   );
 }
 
+/** A name in place of its value is what a shell or a file left that did not expand it. */
 function usable(value: string | undefined): string | undefined {
-  return value?.trim() || undefined;
+  const key = value?.trim();
+  return key && configuredVariable(key) === undefined ? key : undefined;
 }

@@ -5,6 +5,7 @@ import {
   checkKey,
   configuredVariable,
   findKey,
+  keyInVariable,
   missingKey,
   readConfiguredKey,
 } from "./credentials.ts";
@@ -206,14 +207,13 @@ function keyOf(provider: string, sources: ModelSources, place: Place): FoundKey 
     return found;
   }
   const variable = keyVariable(provider, sources, place);
-  if (variable !== undefined) throw missingKey(provider, variable);
+  if (variable !== undefined) throw missingKey(provider, variable, sources.env[variable]);
   return undefined;
 }
 
 function lookUpKey(provider: string, sources: ModelSources, place: Place): FoundKey | undefined {
   if (sources.apiKeyEnv !== undefined) {
-    const key = sources.env[sources.apiKeyEnv]?.trim();
-    return key ? { key, source: sources.apiKeyEnv } : undefined;
+    return keyInVariable(sources.apiKeyEnv, sources);
   }
   const found = findKey(provider, sources);
   if (found) return found;
