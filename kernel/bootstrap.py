@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Each has `install(shell)`, safe to call again. In this order, since some wrap what others replaced.
 PARTS = (
     "streams",
+    "message_sizes",
     "shell_magic",
     "system_commands",
     "limits",

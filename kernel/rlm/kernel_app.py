@@ -160,6 +160,12 @@ class KernelApp(IPKernelApp):
                 handler.setStream(self.diagnostics)
         super().init_io()
 
+    def _bind_socket(self, s: Any, port: int) -> Any:
+        if s.type in (zmq.PUB, zmq.XPUB):
+            # A publisher drops what goes beyond its mark, without a word. Our client always reads.
+            s.sndhwm = 0
+        return super()._bind_socket(s, port)
+
     def init_control(self, context: Any) -> None:
         """The control channel, without the debugger's sockets."""
         self.control_socket = context.socket(zmq.ROUTER)
