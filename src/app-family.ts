@@ -4,14 +4,14 @@
  */
 
 import type { EventSink } from "./agent/events.ts";
-import type { DeliveryStatus, FamilyMember, MemberState } from "./agent/family.ts";
+import type { FamilyMember } from "./agent/family.ts";
 import { Goals } from "./agent/goals.ts";
 import { createHostHandlers, type FoundModel } from "./agent/host-handlers.ts";
-import type { InboxMessage } from "./agent/inbox.ts";
 import type { ModelBinding } from "./agent/loop.ts";
+import { RootMember } from "./agent/root-member.ts";
 import type { Session } from "./agent/session.ts";
 import type { SubagentSpec } from "./agent/subagent.ts";
-import { Subagents } from "./agent/subagents.ts";
+import { Subagents, watchLimits } from "./agent/subagents.ts";
 import { assembleAgent, type AgentSpec, type AgentUnit, type SharedParts } from "./app-agent.ts";
 import { Semaphore } from "./async.ts";
 
@@ -42,19 +42,13 @@ const MAX_WORKING = 8;
 /** Assembles the root. No kernel is started yet. */
 export function assembleRoot(parts: FamilyParts, spec: RootSpec): RootAgent {
   const family = new Family(parts);
-  const root = new RootMember(spec.session, () => made);
-  const made = family.assemble(root, { ...spec, depth: spec.session.depth ?? 0 }, parts.emit);
-  const { state } = made.unit.agent;
-  const { maxTokens, maxBudgetUsd } = parts.config.limits;
-  const limits = {
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(maxBudgetUsd !== undefined && { maxBudgetUsd }),
-  };
-  // Sub-agents are charged to the root; it would learn only at its next turn that nothing is left.
-  state.onUsage = () => {
-    const passed = state.exceeded(limits, "");
-    if (passed) made.subagents.stopAll(passed.error?.message ?? "the run's budget is used up");
-  };
+  const root = new RootMember(spec.session, () => ({ ...made, agent: made.unit.agent }));
+  const made: RootAgent = family.assemble(
+    root,
+    { ...spec, depth: spec.session.depth ?? 0 },
+    parts.emit,
+  );
+  watchLimits(made.unit.agent, parts.config.limits, made.subagents);
   return made;
 }
 
@@ -133,48 +127,5 @@ class Family {
   /** One bound for each depth: a parent that waits for its own must not take a place from them. */
   #permitsBelow(depth: number): Semaphore {
     return (this.#permits[depth] ??= new Semaphore(MAX_WORKING));
-  }
-}
-
-/** The root as its family sees it. */
-class RootMember implements FamilyMember {
-  readonly parent = undefined;
-  readonly #session: Session;
-  readonly #made: () => RootAgent;
-
-  constructor(session: Session, made: () => RootAgent) {
-    this.#session = session;
-    this.#made = made;
-  }
-
-  get id(): string {
-    return this.#session.id.slice(0, 8);
-  }
-
-  get sessionId(): string {
-    return this.#session.id;
-  }
-
-  get name(): string {
-    return this.#session.name ?? "main";
-  }
-
-  get children(): readonly FamilyMember[] {
-    return this.#made().subagents.members;
-  }
-
-  get state(): MemberState {
-    return this.#made().unit.agent.idle ? "completed" : "running";
-  }
-
-  deliver(message: InboxMessage): DeliveryStatus {
-    const { agent } = this.#made().unit;
-    const reads = agent.idle;
-    agent.inbox.push(message);
-    return reads ? "delivered" : "queued";
-  }
-
-  markReplied(): void {
-    // It has no parent to reply to.
   }
 }

@@ -9,6 +9,8 @@ import { EFFORTS } from "../providers/provider.ts";
 import type { EventSink } from "./events.ts";
 import { findMember, type FamilyMember } from "./family.ts";
 import type { Agent, ModelBinding } from "./loop.ts";
+import type { RunLimits } from "./run-state.ts";
+import { Session } from "./session.ts";
 import { checkedName, defaultName } from "./subagent-name.ts";
 import {
   Subagent,
@@ -17,7 +19,6 @@ import {
   type SubagentSpec,
   type SubagentSummary,
 } from "./subagent.ts";
-import { Session } from "./session.ts";
 
 /** What an agent's sub-agents are made with. */
 export interface SubagentsOptions {
@@ -59,8 +60,8 @@ export interface SubagentListing {
   status: "running" | "completed" | "error";
 }
 
-/** So many may be unfinished at a time; a program that spawns more has gone wrong. */
-const MAX_UNFINISHED = 100;
+/** Finished ones keep their kernels, since they can be asked again; that has to have an end. */
+const MAX_MEMBERS = 100;
 const ID_CHARS = 8;
 
 /** See the head of this file. */
@@ -156,11 +157,11 @@ export class Subagents implements Household {
         `No sub-agent can be started here: agents may nest ${maxDepth} deep (RLM_MAX_DEPTH), and this one is at depth ${depth}. Do the work yourself.`,
       );
     }
-    const unfinished = this.#members.filter(({ working }) => working !== undefined).length;
-    if (unfinished >= MAX_UNFINISHED)
+    if (this.#members.length >= MAX_MEMBERS) {
       throw new HostRequestError(
-        `There are ${unfinished} unfinished sub-agents already, the most that may be; wait for their messages.`,
+        `There are ${MAX_MEMBERS} sub-agents already, the most that may be; delete some with rlm.delete_subagent.`,
       );
+    }
   }
 
   async #bind({ model, thinking }: SpawnRequest): Promise<ModelBinding> {
@@ -228,6 +229,22 @@ export class Subagents implements Household {
     const notice = child.cancellationNotice();
     if (notice) this.#options.self.deliver(notice, child);
   }
+}
+
+/**
+ * Stops the root's sub-agents when the whole run has passed its limits of tokens or cost. They are
+ * charged to the root, which would learn only at its next turn that nothing is left.
+ */
+export function watchLimits(root: Agent, limits: RunLimits, subagents: Subagents): void {
+  const { maxTokens, maxBudgetUsd } = limits;
+  const shared = {
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(maxBudgetUsd !== undefined && { maxBudgetUsd }),
+  };
+  root.state.onUsage = () => {
+    const passed = root.state.exceeded(shared, "");
+    if (passed?.error) subagents.stopAll(passed.error.message);
+  };
 }
 
 /** How long a deleted sub-agent's kernel may take to end in good order. */
