@@ -1,11 +1,14 @@
 /**
- * A run as plain lines on stderr: what happens, as it happens. No cursor
- * movement, no spinner, no carriage return.
+ * A run as plain lines: what happens, as it happens. No cursor movement, no
+ * spinner, no carriage return, and no control character of anybody else.
  */
 
 import pc from "picocolors";
 import type { AgentEvent } from "../agent/events.ts";
 import type { IpythonToolDetails } from "../app-kernel.ts";
+import type { ToolResultMessage } from "../message.ts";
+import { printable } from "../printable.ts";
+import { codeLines, diffLines, imageLine } from "./cell-lines.ts";
 
 /** Silence after which a line says that the run is alive. */
 export const HEARTBEAT_MS = 30_000;
@@ -16,15 +19,19 @@ export interface ProgressOptions {
   color: boolean;
   /** Takes secrets out of a text. */
   redact(text: string): string;
+  /** `full`: cells with all of their code, diffs with their lines (of the root; sub-agents stay brief). */
+  detail?: "brief" | "full";
 }
 
 /** See the head of this file. */
 export class ProgressLines {
   readonly #options: ProgressOptions;
   readonly #color: ReturnType<typeof pc.createColors>;
-  readonly #started = performance.now();
+  #started = performance.now();
   #activity = "starting";
   #lineOpen = false;
+  /** Whose output the open line is: the start of its lines. */
+  #speaker = "";
   #timer: ReturnType<typeof setInterval> | undefined;
   #lastWrite = performance.now();
 
@@ -33,8 +40,11 @@ export class ProgressLines {
     this.#color = pc.createColors(options.color);
   }
 
-  /** Starts the heartbeat; {@link stop} ends it. `onBeat` hears each one. */
+  /** Starts the heartbeat, counting from now; {@link stop} ends it. `onBeat` hears each one. */
   startHeartbeat(onBeat?: (elapsedMs: number, activity: string) => void): void {
+    this.stop();
+    this.#started = performance.now();
+    this.#lastWrite = this.#started;
     this.#timer = setInterval(() => {
       if (performance.now() - this.#lastWrite < HEARTBEAT_MS) return;
       const elapsedMs = Math.round(performance.now() - this.#started);
@@ -50,9 +60,25 @@ export class ProgressLines {
 
   /** Writes one whole line. */
   line(text: string): void {
-    const fresh = this.#lineOpen ? "\n" : "";
+    this.endLine();
+    this.#write(`${text}\n`);
+  }
+
+  /** Writes text as it comes, in no lines of ours; a later line begins afresh. */
+  text(text: string, speaker = ""): void {
+    if (text === "") return;
+    if (speaker !== this.#speaker) this.endLine();
+    const lines = speaker === "" ? text : withSpeaker(text, speaker, !this.#lineOpen);
+    this.#speaker = speaker;
+    this.#lineOpen = !text.endsWith("\n");
+    this.#write(lines);
+  }
+
+  /** Ends a line that is open. */
+  endLine(): void {
+    if (!this.#lineOpen) return;
     this.#lineOpen = false;
-    this.#write(`${fresh}${text}\n`);
+    this.#write("\n");
   }
 
   /** Writes the line or lines that an event means. */
@@ -62,22 +88,16 @@ export class ProgressLines {
       case "request":
         this.#activity = "waiting for the model";
         return;
-      case "tool_start": {
+      case "tool_start":
         this.#activity = "running a cell";
-        const lines = event.code.trim().split("\n");
-        const more = lines.length > 1 ? this.#color.dim(` (+${lines.length - 1} lines)`) : "";
-        this.line(`${who}${this.#color.cyan(">")} ${clip(lines[0] ?? "", 100)}${more}`);
+        this.#toolStart(who, event.code);
         return;
-      }
       case "tool_output":
-        this.#output(`${who}${event.text}`);
+        this.text(printable(event.text), who);
         return;
       case "tool_end":
-        this.#toolEnd(
-          who,
-          event.message.details as IpythonToolDetails | undefined,
-          event.message.isError,
-        );
+        this.#activity = "waiting for the model";
+        this.#toolEnd(who, event.message);
         return;
       case "kernel_progress":
         this.#activity = event.stage.replace(/…$/, "").toLowerCase();
@@ -85,7 +105,9 @@ export class ProgressLines {
         return;
       case "kernel":
         if (event.state === "lost")
-          this.line(this.#color.yellow(`${who}The kernel is gone: ${event.reason ?? ""}`));
+          this.line(
+            this.#color.yellow(`${who}The kernel is gone: ${printable(event.reason ?? "")}`),
+          );
         if (event.state === "restarted")
           this.line(this.#color.yellow(`${who}The kernel was restarted.`));
         return;
@@ -99,7 +121,7 @@ export class ProgressLines {
       case "retry": {
         const seconds = Math.round(event.delayMs / 100) / 10;
         const retry = `retry ${event.attempt}/${event.maxRetries} in ${seconds} s`;
-        this.line(this.#color.yellow(`${who}${event.reason}; ${retry}`));
+        this.line(this.#color.yellow(`${who}${printable(event.reason)}; ${retry}`));
         return;
       }
       case "compaction":
@@ -121,32 +143,40 @@ export class ProgressLines {
         this.line(this.#color.dim(`${who}sub-agent ${event.state}`));
         return;
       case "warning":
-        this.line(this.#color.yellow(`${who}warning: ${event.message}`));
+        this.line(this.#color.yellow(`${who}warning: ${printable(event.message)}`));
         return;
       default:
     }
   }
 
-  #toolEnd(who: string, details: IpythonToolDetails | undefined, isError: boolean): void {
-    this.#activity = "waiting for the model";
-    if (details?.result) this.#output(`${details.result}\n`);
-    for (const diff of details?.diffs ?? []) {
-      this.line(
-        `${who}${this.#color.dim("edited")} ${diff.path}${diff.start_line ? `:${diff.start_line}` : ""}`,
-      );
-    }
-    if (!isError) return;
-    const error = details?.error;
-    const what = error
-      ? clip(`${error.ename}: ${error.evalue}`, 200)
-      : (details?.status ?? "failed");
-    this.line(`${who}${this.#color.red("✗")} ${what}`);
+  #isFull(who: string): boolean {
+    return this.#options.detail === "full" && who === "";
   }
 
-  #output(text: string): void {
-    if (text === "") return;
-    this.#lineOpen = !text.endsWith("\n");
-    this.#write(text);
+  #toolStart(who: string, code: string): void {
+    if (this.#isFull(who)) return this.#lines(codeLines(code, this.#color));
+    const lines = code.trim().split("\n");
+    const more = lines.length > 1 ? this.#color.dim(` (+${lines.length - 1} lines)`) : "";
+    this.line(`${who}${this.#color.cyan(">")} ${clip(lines[0] ?? "", 100)}${more}`);
+  }
+
+  #toolEnd(who: string, message: ToolResultMessage): void {
+    const details = message.details as IpythonToolDetails | undefined;
+    const result = details?.result ?? "";
+    if (result !== "") this.text(`${printable(result).replace(/\n$/, "")}\n`, who);
+    for (const diff of details?.diffs ?? []) {
+      const lines = diffLines(diff, this.#color);
+      if (this.#isFull(who)) this.#lines(lines);
+      else this.line(`${who}${lines[0]}`);
+    }
+    for (const block of message.content) {
+      if (block.type === "image" && this.#isFull(who)) this.line(imageLine(block, this.#color));
+    }
+    if (message.isError) this.line(`${who}${this.#color.red("✗")} ${failureOf(message, details)}`);
+  }
+
+  #lines(lines: readonly string[]): void {
+    for (const line of lines) this.line(line);
   }
 
   #write(text: string): void {
@@ -162,7 +192,20 @@ export function formatDuration(ms: number): string {
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
 }
 
+/** What went wrong with a cell, in one line. */
+function failureOf(message: ToolResultMessage, details: IpythonToolDetails | undefined): string {
+  if (details?.error) return clip(`${details.error.ename}: ${details.error.evalue}`, 200);
+  if (details?.status === "aborted") return "interrupted";
+  return clip(message.content.map((block) => ("text" in block ? block.text : "")).join(" "), 200);
+}
+
+/** Each line of a text with the mark of who says it. */
+function withSpeaker(text: string, speaker: string, startsLine: boolean): string {
+  const marked = text.replace(/\n(?=.)/gs, `\n${speaker}`);
+  return startsLine ? speaker + marked : marked;
+}
+
 function clip(text: string, limit: number): string {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
+  const line = printable(text.replace(/\s+/g, " ").trim());
+  return line.length > limit ? `${line.slice(0, limit - 1).toWellFormed()}…` : line;
 }

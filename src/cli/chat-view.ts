@@ -1,0 +1,81 @@
+/** What a run tells, as the chat shows it: the answer as it streams, everything else as lines. */
+
+import pc from "picocolors";
+import type { AgentEvent, RunOutcome } from "../agent/events.ts";
+import type { AgentApp } from "../app.ts";
+import { printable } from "../printable.ts";
+import { formatDuration, ProgressLines, type ProgressOptions } from "./progress.ts";
+
+/** See the head of this file. */
+export class ChatView {
+  readonly #lines: ProgressLines;
+  readonly #color: ReturnType<typeof pc.createColors>;
+  /** What the present reply has shown so far. */
+  #shown: "nothing" | "thinking" | "text" = "nothing";
+  #started = 0;
+
+  constructor(options: Omit<ProgressOptions, "detail">) {
+    this.#lines = new ProgressLines({ ...options, detail: "full" });
+    this.#color = pc.createColors(options.color);
+  }
+
+  /** One line of the answer's kind. */
+  line(text: string): void {
+    this.#lines.line(text);
+  }
+
+  /** One line of the program's own. */
+  say(text: string): void {
+    this.#lines.line(this.#color.dim(text));
+  }
+
+  /** One line about what went wrong. */
+  fail(text: string): void {
+    this.#lines.line(this.#color.red(text));
+  }
+
+  /** A turn begins: silence is told from now on. */
+  startTurn(): void {
+    this.#started = performance.now();
+    this.#lines.startHeartbeat();
+  }
+
+  /** A turn is over; tells what it took. */
+  endTurn(outcome: RunOutcome | undefined, app: AgentApp): void {
+    this.#lines.stop();
+    this.#lines.endLine();
+    // The result of the call that found no kernel has said so.
+    if (outcome?.error && outcome.subtype !== "error_kernel") {
+      const message = printable(app.redact(outcome.error.message));
+      if (outcome.subtype === "error_interrupted") this.say(message);
+      else this.fail(message);
+    }
+    const { percent } = app.context.status();
+    const time = formatDuration(performance.now() - this.#started);
+    this.say(`${time} · context ${percent} % full`);
+    this.line("");
+  }
+
+  /** Shows what an event means. */
+  onEvent(event: AgentEvent): void {
+    if (event.agent) return this.#lines.onEvent(event);
+    switch (event.type) {
+      case "request":
+        this.#shown = "nothing";
+        return this.#lines.onEvent(event);
+      case "thinking_delta":
+        if (this.#shown === "nothing") this.say("thinking…");
+        if (this.#shown === "nothing") this.#shown = "thinking";
+        return;
+      case "text_delta":
+        this.#shown = "text";
+        return this.#lines.text(printable(event.text.replaceAll("\r", "")));
+      case "reply_restart":
+        if (this.#shown === "text") this.say("(the reply broke off here and starts over)");
+        this.#shown = "nothing";
+        return;
+      default:
+        return this.#lines.onEvent(event);
+    }
+  }
+}

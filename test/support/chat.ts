@@ -1,0 +1,87 @@
+/** The compiled chat in a terminal of its own, against a scripted provider. */
+
+import { resolve } from "node:path";
+import { PROGRAM, UserHome } from "./program.ts";
+import { ProviderServer, type ServedScript } from "./provider-server.ts";
+import { processesWith, TmuxWindow } from "./tmux.ts";
+
+const KERNEL_VENV = resolve(import.meta.dir, "../../.cache/e2e/kernel-venv");
+
+/** How to start a chat. */
+export interface ChatOptions {
+  replies?: readonly ServedScript[];
+  /** After the model's flags. */
+  args?: readonly string[];
+  columns?: number;
+  rows?: number;
+  env?: Record<string, string>;
+}
+
+/** See the head of this file. */
+export class Chat implements AsyncDisposable {
+  readonly user: UserHome;
+  readonly server: ProviderServer;
+  readonly window: TmuxWindow;
+
+  private constructor(user: UserHome, server: ProviderServer, window: TmuxWindow) {
+    this.user = user;
+    this.server = server;
+    this.window = window;
+  }
+
+  /** Opens a window and starts the chat in it; resolves when its prompt waits. */
+  static async start(options: ChatOptions = {}): Promise<Chat> {
+    const chat = await Chat.open(options);
+    await chat.run(options.args ?? []);
+    await chat.waitForPrompt();
+    return chat;
+  }
+
+  /** Opens a window with a shell, and starts nothing. */
+  static async open(options: ChatOptions = {}): Promise<Chat> {
+    const server = await ProviderServer.start(options.replies ?? []);
+    const user = new UserHome();
+    const window = await TmuxWindow.open({
+      cwd: user.cwd,
+      columns: options.columns ?? 100,
+      rows: options.rows ?? 40,
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: user.home,
+        PRIME_AGENT_KERNEL_VENV: KERNEL_VENV,
+        TEST_KEY: "a-key-for-tests",
+        PROGRAM,
+        PRIME_AGENT_MODEL: "local/test",
+        FLAGS: [
+          `--base-url ${server.baseUrl("openai-completions")}`,
+          "--api openai-completions --api-key-env TEST_KEY",
+        ].join(" "),
+        ...options.env,
+      },
+    });
+    return new Chat(user, server, window);
+  }
+
+  /** Types the command line of the program. */
+  async run(args: readonly string[]): Promise<void> {
+    await this.window.enter(`clear; $PROGRAM $FLAGS ${args.join(" ")}`);
+  }
+
+  /** Waits for an empty prompt line at the end of the screen. */
+  async waitForPrompt(): Promise<string> {
+    return await this.window.waitFor(/\n>$/);
+  }
+
+  /** Processes that the program started and that still live, besides itself and the shell. */
+  processes(): string[] {
+    return [...processesWith(`HOME=${this.user.home}`).values()].filter(
+      (command) => !command.startsWith("bash ") && !command.startsWith("tmux "),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.window[Symbol.asyncDispose]();
+    await this.server[Symbol.asyncDispose]();
+    this.user[Symbol.dispose]();
+  }
+}
