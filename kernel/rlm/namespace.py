@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import FunctionType, ModuleType
 from typing import Any
 
-from rlm import helpers
-
 MAX_LISTED = 500
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 MAX_VALUE_CHARS = 40
@@ -16,13 +14,12 @@ _ABSENT = object()
 
 def user_names(shell: Any) -> list[str]:
     """The names that are the user's: without `_…`, IPython's own and the host's, unless rebound."""
-    hidden, ours = shell.user_ns_hidden, helpers.names()
+    hidden = shell.user_ns_hidden
     return [
         name
         for name, value in list(shell.user_ns.items())
         if isinstance(name, str)
         and not name.startswith("_")
-        and name not in ours
         and hidden.get(name, _ABSENT) is not value
     ]
 

@@ -31,6 +31,7 @@ from rlm.state_worker import SaveJob
 LIMITS: dict[str, int] = CONTRACT["limits"]
 # A saver keeps to its time itself; this is for one that the system does not let run.
 LATE_SECONDS = 15.0
+NAME_TAKEN = "has a name that IPython or the host uses itself"
 
 
 class _Running:
@@ -114,9 +115,8 @@ def prune(kernel: Any, args: dict[str, Any]) -> dict[str, Any] | None:
     """Saves, then removes the variables and outputs that are too big to be saved."""
     shell = kernel.shell
     snapshot_wait(kernel, {})
-    job = _job(shell, args)
+    job = _job(shell, args, retry=True)
     outputs = shell.user_ns.get("_oh", {})
-    job.hopeless = {}
     job.probes = {f"Out[{number}]": value for number, value in list(outputs.items())}
     measured = {**shell.user_ns, **job.probes}
     running = _begin(kernel, job)
@@ -171,9 +171,9 @@ def _send_nothing(*_args: Any, **_kwargs: Any) -> None:
     """Stands for `Session.send` in the saver."""
 
 
-def _job(shell: Any, args: dict[str, Any]) -> SaveJob:
-    values = shell.user_ns
-    names = namespace.user_names(shell)
+def _job(shell: Any, args: dict[str, Any], retry: bool = False) -> SaveJob:
+    """What to save. `retry`: also what is known to be too big or too slow."""
+    values, names = shell.user_ns, namespace.user_names(shell)
     job = SaveJob(
         namespace=values,
         names=sorted(names, key=lambda name: _order(values[name])),
@@ -183,7 +183,9 @@ def _job(shell: Any, args: dict[str, Any]) -> SaveJob:
         seconds=args.get("seconds", LIMITS["snapshot_seconds"]),
         keep_old=not state_restore.is_restored(args["dir"]),
     )
-    job.hopeless = _known_hopeless(job)
+    job.hopeless = {} if retry else _known_hopeless(job)
+    # A fresh kernel gives these names its own values, after the restore.
+    job.hopeless.update((name, NAME_TAKEN) for name in names if name in shell.user_ns_hidden)
     return job
 
 

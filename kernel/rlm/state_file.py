@@ -1,7 +1,7 @@
 """The file `kernel-state.dill`: one frame a variable, so that damage is seen and costs little.
 
     b"prime-agent state 1\n"
-    frames: name length u16, flags u8, blob length u64, digest of name and blob (16 bytes), name, blob
+    frames: name length u16, flags u8, blob length u64, digest of the rest (16 bytes), name, blob
     end: a frame without name whose blob is JSON: {"python", "dill", "count"}
 
 Big-endian. A file that was cut off lacks its end. Nothing is unpickled here.
@@ -36,8 +36,12 @@ class Frame:
     has_code: bool = False
 
     @property
+    def flags(self) -> int:
+        return HAS_CODE if self.has_code else 0
+
+    @property
     def digest(self) -> bytes:
-        return _digest(self.name.encode(), self.blob)
+        return _digest(self.flags, self.name.encode(), self.blob)
 
 
 @dataclass(frozen=True)
@@ -57,15 +61,15 @@ def write_magic(descriptor: int) -> None:
 def write_frame(descriptor: int, frame: Frame) -> None:
     """Appends a variable."""
     name = frame.name.encode()
-    flags = HAS_CODE if frame.has_code else 0
-    write_all(descriptor, HEAD.pack(len(name), flags, len(frame.blob), frame.digest) + name)
+    head = HEAD.pack(len(name), frame.flags, len(frame.blob), frame.digest)
+    write_all(descriptor, head + name)
     write_all(descriptor, frame.blob)
 
 
 def write_end(descriptor: int, end: End) -> None:
     """Ends a file."""
     blob = json.dumps(vars(end)).encode()
-    write_all(descriptor, HEAD.pack(0, 0, len(blob), _digest(b"", blob)) + blob)
+    write_all(descriptor, HEAD.pack(0, 0, len(blob), _digest(0, b"", blob)) + blob)
 
 
 def read(path: str) -> Iterator[Frame | End]:
@@ -97,7 +101,7 @@ def _read_one(file: BinaryIO, size: int) -> Frame | End:
     if name_length + blob_length > size - file.tell():
         raise DamagedState(f"it is cut off, or damaged, at byte {at}")
     name, blob = file.read(name_length), file.read(blob_length)
-    if _digest(name, blob) != digest:
+    if _digest(flags, name, blob) != digest:
         raise DamagedState(f"it is damaged at byte {at}")
     if name_length == 0:
         meta: dict[str, Any] = json.loads(blob)
@@ -105,5 +109,7 @@ def _read_one(file: BinaryIO, size: int) -> Frame | End:
     return Frame(name.decode(), blob, bool(flags & HAS_CODE))
 
 
-def _digest(name: bytes, blob: bytes) -> bytes:
-    return hashlib.blake2b(blob, digest_size=DIGEST_BYTES, key=name[:64]).digest()
+def _digest(flags: int, name: bytes, blob: bytes) -> bytes:
+    whole = hashlib.blake2b(bytes([flags]) + name + b"\0", digest_size=DIGEST_BYTES)
+    whole.update(blob)
+    return whole.digest()

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from rlm import helpers
 from rlm.state_file import DamagedState, End, Frame, read
 from rlm.state_manifest import STATE_FILE, read_manifest
 from rlm.value_pickle import NeedsAnother, load
@@ -109,7 +108,7 @@ class _Restore:
     def _is_left_alone(self, name: str, crashed: str) -> bool:
         if name == crashed:
             self.failed[name] = "restoring it ended the kernel last time"
-        elif name in self.names or name in self.shell.user_ns_hidden or name in helpers.names():
+        elif name in self.names or name in self.shell.user_ns_hidden:
             self.failed[name] = "the name is in use"
         return name in self.failed
 

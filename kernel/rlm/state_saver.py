@@ -22,9 +22,8 @@ from typing import Any, NoReturn
 
 from rlm.state_file import End, write_all, write_end, write_magic
 from rlm.state_manifest import KEPT_FILE, MANIFEST_FILE, STATE_FILE, read_manifest, write_manifest
-from rlm.state_worker import Reports, SaveJob, Worker, end_reason
+from rlm.state_worker import VARIABLE_SECONDS, Reports, SaveJob, Worker, end_reason
 
-VARIABLE_SECONDS = 10.0
 TOO_SLOW = "takes too long to save"
 
 
@@ -53,7 +52,7 @@ def main(job: SaveJob, result_pipe: int) -> NoReturn:
     """Saves, writes the SaveResult or `{"error"}` as JSON to the pipe, and ends this process."""
     try:
         _detach(result_pipe)
-        answer: dict[str, Any] = vars(_Saver(job).run())
+        answer: dict[str, Any] = vars(_Saver(job, result_pipe).run())
     except BaseException as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
     try:
@@ -65,8 +64,9 @@ def main(job: SaveJob, result_pipe: int) -> NoReturn:
 class _Saver:
     """Watches over the workers and puts the file in place."""
 
-    def __init__(self, job: SaveJob) -> None:
+    def __init__(self, job: SaveJob, result_pipe: int) -> None:
         self.job = job
+        self.result_pipe = result_pipe
         self.result = SaveResult()
         for name, reason in job.hopeless.items():
             self.result.skip(name, reason)
@@ -101,6 +101,8 @@ class _Saver:
         read_end, write_end = os.pipe()
         worker = os.fork()
         if worker == 0:
+            # The kernel sees by its end that this process has ended, not its worker.
+            os.close(self.result_pipe)
             os.close(read_end)
             skipped = {entry["name"] for entry in self.result.skipped}
             room = self.job.total_bytes - self.result.bytes
@@ -182,10 +184,9 @@ def _detach(result_pipe: int) -> None:
     gc.disable()
     faulthandler.disable()
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGINT, signal.SIGALRM):
-        signal.signal(number, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in ("SIGTERM", "SIGHUP", "SIGPIPE", "SIGCHLD", "SIGALRM"):
+        signal.signal(getattr(signal, number), signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     null = os.open(os.devnull, os.O_RDWR)
     # Replaced rather than closed: a number that came to mean our file would let a value that flushes

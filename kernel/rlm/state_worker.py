@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -15,6 +16,9 @@ from rlm.processes import signal_name
 from rlm.state_file import Frame, write_all, write_frame
 from rlm.value_pickle import TooBig, Unsaved, dump
 
+VARIABLE_SECONDS = 10.0
+# Ends a worker whose saver has been killed, and can't give it up.
+ORPHAN_SECONDS = int(VARIABLE_SECONDS) + 5
 REASON_CHARS = 200
 
 
@@ -57,6 +61,7 @@ class Worker:
         """
         try:
             for label in labels:
+                signal.alarm(ORPHAN_SECONDS)
                 report = self._save(label, room, referable)
                 room -= report.get("bytes", 0)
                 if "digest" not in report:
