@@ -80,7 +80,9 @@ class ForkServer:
             while True:
                 for key, _ in self._selector.select():
                     if key.data is not None:
-                        self._read_ready(key.data)
+                        # Its kernel may have been reaped, and the pipe closed, in this very round.
+                        if key.data.ready_fd >= 0:
+                            self._read_ready(key.data)
                     elif key.fd == self._child_exited:
                         self._reap()
                     else:

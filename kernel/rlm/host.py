@@ -110,12 +110,20 @@ def _checked(type: str, payload: Optional[dict[str, Any]]) -> dict[str, Any]:
     return data
 
 
+def _parent() -> dict[str, Any]:
+    """The message of the cell that asks, or of the last one."""
+    try:
+        return _kernel.get_parent("shell")
+    except LookupError:
+        return {}  # ipykernel 7.0 knows none in threads that cells have started.
+
+
 def _send(msg_type: str, content: dict[str, Any]) -> None:
     _kernel.session.send(
         _kernel.iopub_socket,
         msg_type,
         content,
-        parent=_kernel.get_parent("shell"),
+        parent=_parent(),
         ident=f"comm-{content['comm_id']}".encode(),
     )
 

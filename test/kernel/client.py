@@ -105,6 +105,12 @@ class KernelClient:
                    "allow_stdin": False, "stop_on_error": False, **options}
         return self._send("shell", "execute_request", content)
 
+    def begin_running(self, code: str) -> str:
+        """Sends a cell, and waits until it runs: an interrupt before that would find nothing."""
+        msg_id = self.begin(f"print('runs', flush=True)\n{code}")
+        self.wait_for(lambda: any(m["msg_type"] == "stream" for m in self.messages(msg_id)))
+        return msg_id
+
     def finish(self, msg_id: str, timeout: float = WAIT_SECONDS) -> Cell:
         """Waits for the reply and the idle status of a cell that `begin` sent."""
         reply = self._reply("shell", msg_id, timeout)

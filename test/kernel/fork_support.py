@@ -34,6 +34,7 @@ class ForkServer:
         self.events: dict[str, list] = {}
         self._responses: dict[int, dict] = {}
         self._next_id = 1
+        self._ended = False
         self._arrived = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -49,9 +50,16 @@ class ForkServer:
         request_id, self._next_id = self._next_id, self._next_id + 1
         self.write(json.dumps({"id": request_id, "op": op, **fields}))
         with self._arrived:
-            if not self._arrived.wait_for(lambda: request_id in self._responses, WAIT_SECONDS):
-                raise KernelDied("the fork server did not answer")
+            answered = lambda: request_id in self._responses or self._ended  # noqa: E731
+            self._arrived.wait_for(answered, WAIT_SECONDS)
+            if request_id not in self._responses:
+                raise KernelDied(f"the fork server did not answer (ended: {self._ended})\n{self.stderr}")
             return self._responses.pop(request_id)
+
+    @property
+    def stderr(self) -> str:
+        """What the server itself wrote to its stderr; reads to the end, so it must have ended."""
+        return self.process.stderr.read() if self._ended else ""
 
     def write(self, line: str) -> None:
         """Writes any line as a request."""
@@ -99,6 +107,9 @@ class ForkServer:
                     else:
                         self._responses[message["id"]] = message
                     self._arrived.notify_all()
+        with self._arrived:
+            self._ended = True
+            self._arrived.notify_all()
 
 
 class ForkedKernel(KernelClient):

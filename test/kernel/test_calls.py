@@ -42,7 +42,7 @@ class Calls(unittest.TestCase):
             self.assertEqual(self.kernel.call("ping", channel=channel), {"pid": self.kernel.process.pid})
 
     def test_control_answers_while_a_cell_runs(self) -> None:
-        msg_id = self.kernel.begin("import time\nwhile True: time.sleep(0.01)")
+        msg_id = self.kernel.begin_running("import time\nwhile True: time.sleep(0.01)")
         self.assertEqual(self.kernel.call("ping", channel="control"), {"pid": self.kernel.process.pid})
         self.kernel.interrupt()
         self.kernel.finish(msg_id)

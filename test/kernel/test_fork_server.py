@@ -58,8 +58,7 @@ class ForkedKernels(ForkServerTest):
             kernel.host["t"] = lambda payload: {"status": "ok", "n": 1}
             kernel.call("bootstrap", {})
             self.assertEqual(kernel.run("await rlm.host_request('t')").result, "{'n': 1}")
-            msg_id = kernel.begin("print('on', flush=True); await asyncio.sleep(1000)")
-            kernel.wait_for(lambda: [m for m in kernel.messages(msg_id) if m["msg_type"] == "stream"])
+            msg_id = kernel.begin_running("await asyncio.sleep(1000)")
             kernel.interrupt()
             self.assertEqual(kernel.finish(msg_id, timeout=10).reply["ename"], "CancelledError")
             self.assertEqual(kernel.run("%%bash\necho fine").stdout.splitlines()[0], "fine")
@@ -227,8 +226,7 @@ class TheEnd(unittest.TestCase):
         self.assert_all_gone()
 
     def test_when_the_host_dies_while_a_cell_holds_the_interpreter_lock(self) -> None:
-        self.kernel.begin("import re; re.match('(a*)*b', 'a' * 100)")
-        wait_until(lambda: "R" in Path(f"/proc/{self.kernel.pid}/stat").read_text().rpartition(")")[2].split()[0])
+        self.kernel.begin_running("import re; re.match('(a*)*b', 'a' * 100)")
         self.server.host_dies()
         self.assert_all_gone()
 

@@ -62,7 +62,7 @@ class Ending(unittest.TestCase):
         self.assertFalse(os.path.exists(self.kernel.folder))
 
     def test_when_the_host_dies_during_a_cell_the_kernel_goes_at_once(self) -> None:
-        self.kernel.begin("import time\nwhile True: time.sleep(0.01)")
+        self.kernel.begin_running("import time\nwhile True: time.sleep(0.01)")
         self.kernel.host_dies()
         self.assertEqual(self.kernel.process.wait(5), 1)
 
