@@ -15,10 +15,15 @@ import {
 import type { ChannelPorts } from "../jupyter/connection-file.ts";
 import { debug } from "../log.ts";
 import { buildRlmBootstrapCode, type BootstrapOptions } from "./bootstrap.ts";
-import { ForkServerUnavailableError, KernelStartError } from "./errors.ts";
+import {
+  describeExit,
+  ForkServerUnavailableError,
+  KernelDiedError,
+  KernelStartError,
+} from "./errors.ts";
 import type { ForkServers } from "./fork-servers.ts";
 import type { HostHandlers } from "./host-bridge.ts";
-import { Kernel } from "./kernel.ts";
+import { Kernel, type KernelParts } from "./kernel.ts";
 import { spawnKernel, type KernelProcess, type LaunchConfig, type ReadyLine } from "./process.ts";
 import { makeRuntimeDir, removeRuntimeDir } from "./runtime-dir.ts";
 import { restoreNamespace, SNAPSHOT_FILE, type RestoreReport } from "./snapshot.ts";
@@ -77,36 +82,80 @@ export async function bootKernel(
   const releasePermit = await options.permits.acquire(signal);
   try {
     report("Starting IPython kernel…");
-    const dir = makeRuntimeDir(options.runtimeDirs);
-    let child: KernelProcess | undefined;
-    try {
-      const connection =
-        options.transport === "ipc" ? createIpcConnection(dir) : createTcpConnection(freePorts());
-      const config: LaunchConfig = {
-        connection_file: join(dir, "connection.json"),
-        cwd: options.cwd,
-        paths: options.paths,
-        kernel_dir: dir,
-      };
-      writeConnectionFile(config.connection_file, connection);
-      child = await startProcess(runtime, config, options, signal);
-      const ready = await untilReady(child, signal);
-      const kernel = await Kernel.connect({ ...options, connection, process: child, dir, signal });
-      const restore = await setUp(kernel, options, report);
-      return {
-        kernel,
-        ready,
-        ...(restore && { restore }),
-        bootMs: Math.round(performance.now() - started),
-      };
-    } catch (error) {
-      child?.signal("SIGKILL", "group");
-      child?.release();
-      removeRuntimeDir(dir);
-      throw error;
-    }
+    const booted = await bootTwice(() => bootOnce(runtime, options, report, signal));
+    return { ...booted, bootMs: Math.round(performance.now() - started) };
   } finally {
     releasePermit();
+  }
+}
+
+/** A saved value can end the kernel that restores it; the next kernel knows that and leaves it alone. */
+async function bootTwice<T>(boot: () => Promise<T>): Promise<T> {
+  try {
+    return await boot();
+  } catch (error) {
+    if (!(error instanceof KernelDiedError)) throw error;
+    debug("kernel", "the kernel died while it was set up; trying once more", error);
+    return await boot();
+  }
+}
+
+async function bootOnce(
+  runtime: KernelRuntime,
+  options: BootOptions,
+  report: (stage: string) => void,
+  signal: AbortSignal,
+): Promise<Omit<BootedKernel, "bootMs">> {
+  const dir = makeRuntimeDir(options.runtimeDirs);
+  let child: KernelProcess | undefined;
+  let kernel: Kernel | undefined;
+  try {
+    const connection =
+      options.transport === "ipc" ? createIpcConnection(dir) : createTcpConnection(freePorts());
+    const config: LaunchConfig = {
+      connection_file: join(dir, "connection.json"),
+      cwd: options.cwd,
+      paths: options.paths,
+      kernel_dir: dir,
+    };
+    writeConnectionFile(config.connection_file, connection);
+    child = await startProcess(runtime, config, options, signal);
+    const ready = await untilReady(child, signal);
+    kernel = await connectTo(child, { ...options, connection, process: child, dir }, signal);
+    const restore = await raceWithAbort(setUp(kernel, options, report), signal);
+    return { kernel, ready, ...(restore && { restore }) };
+  } catch (error) {
+    child?.signal("SIGKILL", "group");
+    await kernel?.kill();
+    child?.release();
+    removeRuntimeDir(dir);
+    throw error;
+  }
+}
+
+/** Connects, for as long as the process lives. */
+async function connectTo(
+  child: KernelProcess,
+  parts: KernelParts,
+  signal: AbortSignal,
+): Promise<Kernel> {
+  const gaveUp = new AbortController();
+  const connecting = Kernel.connect({ ...parts, signal: AbortSignal.any([signal, gaveUp.signal]) });
+  const died = child.exited.then((exit) => {
+    throw new KernelStartError(
+      `The kernel ended before it could be reached: ${describeExit(exit)}.`,
+      {
+        stderrTail: child.stderrTail(),
+      },
+    );
+  });
+  died.catch(() => undefined);
+  try {
+    return await Promise.race([connecting, died]);
+  } catch (error) {
+    gaveUp.abort();
+    connecting.catch((late) => debug("kernel", "connecting was given up", late));
+    throw error;
   }
 }
 

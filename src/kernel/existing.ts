@@ -10,6 +10,8 @@ import { Kernel } from "./kernel.ts";
 import type { ProvisionerOptions } from "./provisioner.ts";
 
 const READ_TIMEOUT_MS = 5_000;
+/** It runs already, so its sockets are there or never will be. */
+const CONNECT_TIMEOUT_MS = 5_000;
 
 /** How the provisioner gets at the kernel of a connection file. @throws UsageError when there is no such file. */
 export function connectExistingKernel(path: string): ProvisionerOptions["boot"] {
@@ -22,7 +24,12 @@ export function connectExistingKernel(path: string): ProvisionerOptions["boot"] 
     const started = performance.now();
     report("Connecting to the running kernel…");
     const connection = await readConnectionFile(path, { signal, timeoutMs: READ_TIMEOUT_MS });
-    const kernel = await Kernel.connect({ connection, handlers: {}, signal });
+    const kernel = await Kernel.connect({
+      connection,
+      handlers: {},
+      signal,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    });
     return { kernel, bootMs: Math.round(performance.now() - started) };
   };
 }

@@ -137,6 +137,11 @@ export class Kernel {
     return this.#queue.active !== undefined;
   }
 
+  /** Resolves when the cell that keeps it busy now has ended. */
+  get free(): Promise<void> {
+    return this.#queue.free;
+  }
+
   /** Output that came since the last result and belongs to no running cell. */
   takeLate(): LateOutput | undefined {
     return this.#pump.takeLate();

@@ -10,6 +10,7 @@ import { debug } from "../log.ts";
 import { bootKernel, type BootedKernel, type BootOptions } from "./boot.ts";
 import { KernelDisposedError } from "./errors.ts";
 import type { Kernel } from "./kernel.ts";
+import type { LateOutput } from "./output-pump.ts";
 import type { ReadyLine } from "./process.ts";
 import { listNamespaceNames, SnapshotScheduler } from "./snapshot.ts";
 import type { NamespaceName, PruneReport, RestoreReport } from "./snapshot.ts";
@@ -43,6 +44,8 @@ export interface ProvisionerOptions {
 /** A notice for the model about a kernel that took another one's place. */
 export interface ResetNotice {
   reason: string;
+  /** It was connected to again, not started: a kernel that somebody else runs. */
+  reconnected?: boolean;
   restored: string[];
   failed: Array<{ name: string; reason: string }>;
 }
@@ -54,6 +57,8 @@ interface Start {
   abort: AbortController;
   stage: string;
   listeners: Set<Listener>;
+  /** How many calls wait for it. */
+  waiting: number;
 }
 
 /** See the head of this file. Concurrent callers share one start; a failed start is forgotten. */
@@ -63,8 +68,9 @@ export class IpythonKernelProvisioner {
   #kernel: Kernel | undefined;
   #snapshots: SnapshotScheduler | undefined;
   #lostReason: string | undefined;
+  #lateOfLost: LateOutput | undefined;
   #notice: ResetNotice | undefined;
-  #disposed = false;
+  #disposal: Promise<void> | undefined;
 
   constructor(options: ProvisionerOptions) {
     this.#options = options;
@@ -76,15 +82,17 @@ export class IpythonKernelProvisioner {
   }
 
   /**
-   * The kernel, started if need be. A caller that is aborted leaves the start to the others.
+   * The kernel, started if need be. A caller that is aborted leaves the start to the others; when nobody
+   * waits for it any more, it ends.
    *
    * @throws KernelStartError, EnvironmentError and others that the boot throws; AbortedError.
    */
   async ensure(onProgress?: Listener, signal?: AbortSignal): Promise<Kernel> {
-    if (this.#disposed) throw new KernelDisposedError();
+    if (this.#disposal) throw new KernelDisposedError();
     const live = this.kernel;
     if (live) return live;
     const start = (this.#start ??= this.#begin());
+    start.waiting += 1;
     if (onProgress) {
       start.listeners.add(onProgress);
       if (start.stage) onProgress(start.stage);
@@ -92,7 +100,9 @@ export class IpythonKernelProvisioner {
     try {
       return await raceWithAbort(start.promise, signal);
     } finally {
+      start.waiting -= 1;
       if (onProgress) start.listeners.delete(onProgress);
+      if (signal?.aborted && start.waiting === 0 && this.#start === start) this.#overtakeStart();
     }
   }
 
@@ -113,6 +123,15 @@ export class IpythonKernelProvisioner {
     return notice;
   }
 
+  /** Late output since the last call, also of a kernel that is gone by now. */
+  takeLate(): LateOutput | undefined {
+    const lost = this.#lateOfLost;
+    const late = this.kernel?.takeLate();
+    this.#lateOfLost = undefined;
+    if (!lost || !late) return lost ?? late;
+    return { text: lost.text + late.text, droppedChars: lost.droppedChars + late.droppedChars };
+  }
+
   /** The user's names in the live kernel; undefined when there is none or it is busy. */
   async listNamespaceNames(): Promise<NamespaceName[] | undefined> {
     return this.kernel ? listNamespaceNames(this.kernel) : undefined;
@@ -125,31 +144,46 @@ export class IpythonKernelProvisioner {
 
   /** Ends the kernel at once and lets the next call start a fresh one. `reason` goes into the notice. */
   async kill(reason: string): Promise<void> {
-    this.#snapshots?.stop();
-    this.#lostReason = reason;
-    this.#start?.abort.abort(new AbortedError("shutdown"));
+    const start = this.#overtakeStart();
     const kernel = this.#kernel;
     this.#kernel = undefined;
+    if (kernel) this.#forget(kernel, reason);
     await kernel?.kill();
-    await this.#settled();
+    await settled(start);
   }
 
   /** Flushes the snapshot and ends the kernel; settles a start in flight. No kernel starts afterwards. */
-  async dispose(): Promise<void> {
-    this.#disposed = true;
-    this.#start?.abort.abort(new AbortedError("shutdown"));
-    await this.#settled();
+  dispose(): Promise<void> {
+    return (this.#disposal ??= this.#dispose());
+  }
+
+  async #dispose(): Promise<void> {
+    // The kernel is kept until it has ended, so that a `kill` meanwhile hastens that.
+    await settled(this.#overtakeStart());
     await this.#snapshots?.flush();
     this.#snapshots?.stop();
-    const kernel = this.#kernel;
+    await this.#kernel?.shutdown();
     this.#kernel = undefined;
-    await kernel?.shutdown();
+  }
+
+  /** Aborts a start in flight; whoever calls from now on does not join it. */
+  #overtakeStart(): Start | undefined {
+    const start = this.#start;
+    this.#start = undefined;
+    start?.abort.abort(new AbortedError("shutdown"));
+    return start;
   }
 
   #begin(): Start {
     const abort = new AbortController();
     const done = defer<Kernel>();
-    const start: Start = { promise: done.promise, abort, stage: "", listeners: new Set() };
+    const start: Start = {
+      promise: done.promise,
+      abort,
+      stage: "",
+      listeners: new Set(),
+      waiting: 0,
+    };
     const report = (stage: string) => {
       start.stage = stage;
       for (const listener of start.listeners) listener(stage);
@@ -163,7 +197,7 @@ export class IpythonKernelProvisioner {
   }
 
   async #boot(report: Listener, signal: AbortSignal): Promise<Kernel> {
-    await raceWithAbort(this.#options.readyGate ?? Promise.resolve(), signal);
+    await raceWithAbort(this.#gate(), signal);
     const booted = await this.#options.boot(report, signal);
     if (signal.aborted) {
       // Overtaken at the last moment: this kernel is nobody's.
@@ -174,6 +208,13 @@ export class IpythonKernelProvisioner {
     return booted.kernel;
   }
 
+  /** The last kernel's clean-up may fail, and its kernel with it; that must not cost the next one. */
+  async #gate(): Promise<void> {
+    await this.#options.readyGate?.catch((error) =>
+      debug("kernel", "the ready gate failed", error),
+    );
+  }
+
   #adopt({ kernel, restore, ready, bootMs }: BootedKernel): void {
     const reason = this.#lostReason;
     this.#lostReason = undefined;
@@ -182,7 +223,12 @@ export class IpythonKernelProvisioner {
     this.#snapshots =
       snapshotDir && kernel.isOwn ? new SnapshotScheduler(kernel, snapshotDir) : undefined;
     if (reason !== undefined) {
-      this.#notice = { reason, restored: restore?.restored ?? [], failed: restore?.failed ?? [] };
+      this.#notice = {
+        reason,
+        ...(!kernel.isOwn && { reconnected: true }),
+        restored: restore?.restored ?? [],
+        failed: restore?.failed ?? [],
+      };
     }
     if (restore && restore.restored.length + restore.failed.length > 0)
       this.#options.onRestore?.(restore);
@@ -197,16 +243,22 @@ export class IpythonKernelProvisioner {
   }
 
   #onGone(kernel: Kernel, error: Error): void {
-    if (this.#kernel !== kernel) return;
+    if (this.#kernel !== kernel || this.#disposal) return;
     this.#kernel = undefined;
-    this.#snapshots?.stop();
-    this.#lostReason = error.message;
+    this.#forget(kernel, error.message);
     this.#options.onLost?.(error);
   }
 
-  async #settled(): Promise<void> {
-    await this.#start?.promise.catch((error) => debug("kernel", "a start ended early", error));
+  /** Keeps what the next result must tell about a kernel that is gone. */
+  #forget(kernel: Kernel, reason: string): void {
+    this.#snapshots?.stop();
+    this.#lostReason = reason;
+    this.#lateOfLost = kernel.takeLate();
   }
+}
+
+async function settled(start: Start | undefined): Promise<void> {
+  await start?.promise.catch((error) => debug("kernel", "a start ended early", error));
 }
 
 /** The usual way to boot: a kernel of our own. */

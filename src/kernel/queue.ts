@@ -105,6 +105,11 @@ export class ExecutionQueue {
     return this.#active;
   }
 
+  /** Resolves when the kernel is done with the cell that it works on now, if any. */
+  get free(): Promise<void> {
+    return this.#active?.finished ?? Promise.resolve();
+  }
+
   /**
    * Runs one cell.
    *

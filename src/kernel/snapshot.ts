@@ -6,6 +6,7 @@
 
 import { mkdirSync } from "node:fs";
 import contract from "../../kernel/rlm/contract.json";
+import { TIMED_OUT, within } from "../async.ts";
 import { debug } from "../log.ts";
 import type { Kernel } from "./kernel.ts";
 
@@ -15,9 +16,11 @@ export const SNAPSHOT_FILE = "kernel-state.dill";
 /** How long after a cell the namespace is saved, so that quick cells share one snapshot. */
 const DEBOUNCE_MS = 400;
 const CALL_TIMEOUT_MS = 10_000;
-/** How long leaving waits for a snapshot that is being written. */
+/** How long leaving waits for the last snapshot to be on disk. */
 const FLUSH_TIMEOUT_MS = 10_000;
 const RESTORE_TIMEOUT_MS = 120_000;
+/** A saver keeps to `snapshot_seconds` itself; whoever waits for it allows a little more. */
+const SAVER_GRACE_MS = 20_000;
 
 /** A name that was not saved or not revived, and why. */
 export interface NameProblem {
@@ -46,36 +49,32 @@ export interface PruneReport {
 export class SnapshotScheduler {
   readonly #kernel: Kernel;
   readonly #dir: string;
+  readonly #debounceMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dirty = false;
   #enabled = true;
 
-  constructor(kernel: Kernel, dir: string) {
+  constructor(kernel: Kernel, dir: string, debounceMs = DEBOUNCE_MS) {
     this.#kernel = kernel;
     this.#dir = dir;
+    this.#debounceMs = debounceMs;
   }
 
   /** A cell has ended; after a successful one a snapshot is due. */
   onCellEnded(ok: boolean): void {
     if (!ok || !this.#enabled) return;
     this.#dirty = true;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#save(), DEBOUNCE_MS);
+    this.#schedule();
   }
 
   /** Saves what is due now and waits, bounded, until it is on disk. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
-    if (!this.#enabled || this.#kernel.goneReason || this.#kernel.busy) return;
-    if (this.#dirty) await this.#save();
-    await this.#call(
-      "snapshot_wait",
-      { seconds: FLUSH_TIMEOUT_MS / 1000 },
-      FLUSH_TIMEOUT_MS + CALL_TIMEOUT_MS,
-    );
+    if ((await within(this.#flush(), FLUSH_TIMEOUT_MS)) === TIMED_OUT)
+      debug("snapshot", `the last snapshot took more than ${FLUSH_TIMEOUT_MS} ms`);
   }
 
-  /** No more snapshots: the kernel is about to be thrown away, or its restore failed. */
+  /** No more snapshots: the kernel is about to be thrown away. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#enabled = false;
@@ -84,16 +83,49 @@ export class SnapshotScheduler {
   /** Persists, then removes oversized variables from the namespace; undefined when that was not possible. */
   async prune(): Promise<PruneReport | undefined> {
     clearTimeout(this.#timer);
-    if (this.#kernel.goneReason || this.#kernel.busy) return undefined;
+    if (!this.#canSave) return undefined;
     this.#dirty = false;
-    return (await this.#call("prune", this.#args(), RESTORE_TIMEOUT_MS)) as PruneReport | undefined;
+    const timeoutMs = contract.limits.snapshot_seconds * 1000 * 2 + SAVER_GRACE_MS;
+    return (await this.#call("prune", this.#args(), { timeoutMs })) as PruneReport | undefined;
   }
 
-  async #save(): Promise<void> {
-    // A cell that runs now schedules the next snapshot itself when it ends.
-    if (this.#kernel.goneReason || this.#kernel.busy) return;
+  /** Whether the kernel can be asked now; after a cell that still runs the next snapshot is due anyway. */
+  get #canSave(): boolean {
+    return this.#enabled && !this.#kernel.goneReason && !this.#kernel.busy;
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#save(), this.#debounceMs);
+  }
+
+  async #flush(): Promise<void> {
+    if (!this.#canSave) return;
+    // A snapshot that is being written may be older than the last cell.
+    await this.#wait();
+    if (this.#dirty && (await this.#save())) await this.#wait();
+  }
+
+  /** Begins a snapshot; false when that was not possible now. */
+  async #save(): Promise<boolean> {
+    if (!this.#canSave) return false;
     this.#dirty = false;
-    await this.#call("snapshot", this.#args(), CALL_TIMEOUT_MS);
+    const answer = await this.#call("snapshot", this.#args(), { timeoutMs: CALL_TIMEOUT_MS });
+    const { started, pid } = (answer ?? {}) as { started?: boolean; pid?: number };
+    if (started || pid === undefined) return started === true;
+    // The one before is still being written: what this one was for is due when that is done.
+    this.#dirty = true;
+    void this.#wait().then(() => {
+      if (this.#dirty && this.#enabled) this.#schedule();
+    });
+    return false;
+  }
+
+  /** Until no snapshot is being written. On control, where it keeps nobody waiting. */
+  async #wait(): Promise<void> {
+    const seconds = contract.limits.snapshot_seconds;
+    const timeoutMs = seconds * 1000 + SAVER_GRACE_MS;
+    await this.#call("snapshot_wait", { seconds }, { timeoutMs, channel: "control" });
   }
 
   #args(): object {
@@ -106,10 +138,14 @@ export class SnapshotScheduler {
     };
   }
 
-  async #call(op: string, args: object, timeoutMs: number): Promise<unknown> {
+  async #call(
+    op: string,
+    args: object,
+    options: { timeoutMs: number; channel?: "control" },
+  ): Promise<unknown> {
     try {
       mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
-      return await this.#kernel.call(op, args, { timeoutMs });
+      return await this.#kernel.call(op, args, options);
     } catch (error) {
       debug("snapshot", `"${op}" failed`, error);
       return undefined;
@@ -127,9 +163,13 @@ export async function restoreNamespace(
 ): Promise<RestoreReport | undefined> {
   try {
     const report = (await kernel.call("restore", { dir }, { timeoutMs: RESTORE_TIMEOUT_MS })) as
-      Partial<RestoreReport> | undefined;
+      (Partial<RestoreReport> & { error?: string }) | null;
     if (!report) return undefined;
-    return { restored: report.restored ?? [], failed: report.failed ?? [] };
+    const { restored = [], failed = [], error } = report;
+    // A file that is damaged from its beginning names nothing that could be missing.
+    if (error !== undefined && failed.length === 0)
+      return { restored, failed: [{ name: SNAPSHOT_FILE, reason: error }] };
+    return { restored, failed };
   } catch (error) {
     debug("snapshot", "restoring failed", error);
     return undefined;

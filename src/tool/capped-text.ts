@@ -3,28 +3,27 @@
  * and the whole of it in a file. The cap works while receiving.
  */
 
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
-import { debug } from "../log.ts";
+import { TextTail } from "../kernel/text-tail.ts";
+import { SpillFile } from "./spill-file.ts";
 
 /** How much of each stream of a cell the model gets. */
 export const DEFAULT_MAX_OUTPUT_CHARS = 65_536;
-/** How much of a stream goes into the file with the full text. */
-const MAX_FILE_BYTES = 256 * 1024 * 1024;
 
 /** See the head of this file. */
 export class CappedText {
   readonly #limit: number;
+  readonly #headLimit: number;
   readonly #newFile: () => string | undefined;
+  readonly #tail: TextTail;
   #head = "";
-  #tail = "";
   #total = 0;
-  #fileAsked = false;
-  #file: { path: string; fd: number; bytes: number; cut: boolean } | undefined;
+  #file: SpillFile | undefined;
 
   /** `newFile` names the file for the full text; it is asked at most once, when the cap is passed. */
   constructor(limit: number, newFile: () => string | undefined) {
     this.#limit = limit;
+    this.#headLimit = Math.floor(limit / 2);
+    this.#tail = new TextTail(limit - this.#headLimit);
     this.#newFile = newFile;
   }
 
@@ -36,81 +35,51 @@ export class CappedText {
   push(text: string): void {
     if (!text) return;
     this.#total += text.length;
-    if (this.#file) this.#write(text);
-    else if (this.#total > this.#limit && !this.#fileAsked) this.#openFile(text);
+    if (this.#file) this.#file.write(text);
+    else if (this.#total > this.#limit) this.#spill(text);
     const room = this.#headLimit - this.#head.length;
-    if (room > 0 && !this.#tail) {
-      this.#head += text.slice(0, room);
-      text = text.slice(room);
+    if (room >= text.length) {
+      this.#head += text;
+    } else {
+      // Copied, since a mere slice would keep the whole text in memory.
+      if (room > 0) this.#head += copyOf(text.slice(0, room));
+      this.#tail.push(room > 0 ? text.slice(room) : text);
     }
-    this.#tail += text;
-    // Cutting at twice the size keeps the cost linear in what is pushed.
-    if (this.#tail.length > 2 * this.#limit) this.#tail = this.#tail.slice(-this.#tailLimit);
   }
 
   /** Forgets everything, as `clear_output` asks; the file, if any, keeps what was written. */
   clear(): void {
     this.#head = "";
-    this.#tail = "";
+    this.#tail.clear();
     this.#total = 0;
   }
 
   /** Head, marker and tail; or everything, when it fits. Always well-formed Unicode. */
   toString(): string {
-    if (this.#total <= this.#limit) return (this.#head + this.#tail).toWellFormed();
-    const tail = this.#tail.slice(-this.#tailLimit);
+    const { text: tail } = this.#tail;
+    if (this.#total <= this.#limit) return (this.#head + tail).toWellFormed();
     return `${wholeStart(this.#head)}\n${this.#marker()}\n${wholeEnd(tail)}`.toWellFormed();
   }
 
   /** Closes the file; the text can still be read. */
   close(): void {
-    if (this.#file) closeSync(this.#file.fd);
+    this.#file?.close();
   }
 
-  get #headLimit(): number {
-    return Math.floor(this.#limit / 2);
-  }
-
-  get #tailLimit(): number {
-    return this.#limit - this.#headLimit;
+  #spill(text: string): void {
+    this.#file = new SpillFile(this.#newFile());
+    this.#file.write(this.#head + this.#tail.text);
+    this.#file.write(text);
   }
 
   #marker(): string {
-    const marker = `[... output truncated at ${this.#limit} chars ...]`;
-    if (!this.#file) return `${marker}\n[all ${this.#total} chars could not be kept in a file]`;
-    const kept = this.#file.cut ? `the first ${this.#file.bytes} bytes` : "full text";
-    return `${marker}\n[${kept} of ${this.#total} chars: ${this.#file.path}]`;
+    const kept = this.#file?.description ?? "it could not be kept in a file";
+    return `[... output truncated at ${this.#limit} chars ...]\n[of ${this.#total} chars; ${kept}]`;
   }
+}
 
-  #openFile(text: string): void {
-    this.#fileAsked = true;
-    const path = this.#newFile();
-    if (!path) return;
-    try {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      this.#file = { path, fd: openSync(path, "wx", 0o600), bytes: 0, cut: false };
-    } catch (error) {
-      debug("tool", "the full output can't be kept in a file", error);
-      return;
-    }
-    this.#write(this.#head + this.#tail + text);
-  }
-
-  #write(text: string): void {
-    const file = this.#file;
-    if (!file || file.cut) return;
-    const bytes = Buffer.from(text.toWellFormed());
-    const room = Math.min(bytes.length, MAX_FILE_BYTES - file.bytes);
-    try {
-      let written = 0;
-      while (written < room) written += writeSync(file.fd, bytes, written, room - written);
-      file.bytes += room;
-      file.cut = room < bytes.length;
-    } catch (error) {
-      debug("tool", `writing ${file.path} failed`, error);
-      file.cut = true;
-    }
-  }
+function copyOf(text: string): string {
+  return Buffer.from(text, "utf16le").toString("utf16le");
 }
 
 /** Without half a character at its end. */

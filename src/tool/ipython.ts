@@ -5,22 +5,23 @@
  */
 
 import { join } from "node:path";
+import { raceWithAbort } from "../async.ts";
 import { AbortedError, errorMessage, type AbortCause } from "../errors.ts";
 import {
   KernelBusyAfterInterruptError,
   KernelConnectionLostError,
   KernelDiedError,
 } from "../kernel/errors.ts";
-import type { CellError, ExecutionOutcome } from "../kernel/execution.ts";
+import type { ExecutionOutcome } from "../kernel/execution.ts";
 import type { Kernel } from "../kernel/kernel.ts";
-import type { LateOutput } from "../kernel/output-pump.ts";
-import type { IpythonKernelProvisioner, ResetNotice } from "../kernel/provisioner.ts";
-import type { ImageBlock, TextBlock } from "../message.ts";
+import type { IpythonKernelProvisioner } from "../kernel/provisioner.ts";
+import { debug } from "../log.ts";
 import { rewriteCell } from "./cell.ts";
 import description from "./description.txt" with { type: "text" };
-import type { IpythonToolDetails } from "./details.ts";
-import { joinParts, OutputCollector, type LiveOutput } from "./output.ts";
-import { stripTerminal } from "./plain-text.ts";
+import { OutputCollector, type LiveOutput } from "./output.ts";
+import { shapeResult, type IpythonResult } from "./result.ts";
+
+export type { IpythonResult } from "./result.ts";
 
 /** The tool as the model sees it. */
 export const IPYTHON_TOOL = {
@@ -54,8 +55,11 @@ export interface IpythonToolOptions {
   outputDir(): string | undefined;
   /** Interrupts a cell after this long; unset: never. */
   cellTimeoutMs?: number;
-  /** Asks what to do about a busy kernel; without a person it is answered from the settings. */
-  chooseWhenBusy(error: KernelBusyAfterInterruptError): Promise<BusyChoice>;
+  /**
+   * Asks what to do about a busy kernel; without a person it is answered from the settings. `moot` fires
+   * when the answer is not needed any more: take the question back. A throw counts as "cancel".
+   */
+  chooseWhenBusy(error: KernelBusyAfterInterruptError, moot: AbortSignal): Promise<BusyChoice>;
 }
 
 /** What a call is run with. */
@@ -65,13 +69,6 @@ export interface IpythonCallOptions {
   onProgress?(stage: string): void;
   /** Told the output while it comes. */
   onOutput?: LiveOutput;
-}
-
-/** The result of one call: `content` is for the model, `details` for everybody else. */
-export interface IpythonResult {
-  content: Array<TextBlock | ImageBlock>;
-  details: IpythonToolDetails;
-  isError: boolean;
 }
 
 /** The tool bound to its kernel. */
@@ -100,19 +97,12 @@ async function runCell(
 ): Promise<IpythonResult> {
   const started = performance.now();
   const output = new OutputCollector({ newFile, ...(call.onOutput && { live: call.onOutput }) });
-  const run = await runUntilAnswered(code, options, call, output);
-  output.finish();
-  return shapeResult(run, output, {
+  const outcome = await runUntilAnswered(code, options, call, output);
+  return await shapeResult(outcome, output, {
     durationMs: Math.round(performance.now() - started),
     notice: options.provisioner.takeNotice(),
-    late: run.kernel?.takeLate(),
+    late: options.provisioner.takeLate(),
   });
-}
-
-/** How a run went: an outcome, or the error that took its place. */
-interface CellRun {
-  outcome: ExecutionOutcome;
-  kernel?: Kernel;
 }
 
 /** Runs the cell, asking what to do for as long as an earlier cell keeps the kernel busy. */
@@ -121,13 +111,13 @@ async function runUntilAnswered(
   options: IpythonToolOptions,
   call: IpythonCallOptions,
   output: OutputCollector,
-): Promise<CellRun> {
+): Promise<ExecutionOutcome> {
   for (;;) {
     let kernel: Kernel;
     try {
       kernel = await options.provisioner.ensure(call.onProgress, call.signal);
     } catch (error) {
-      if (error instanceof AbortedError) return { outcome: abortedOutcome(error.abortCause) };
+      if (error instanceof AbortedError) return abortedOutcome(error.abortCause);
       throw error;
     }
     try {
@@ -137,18 +127,44 @@ async function runUntilAnswered(
         ...(options.cellTimeoutMs !== undefined && { timeoutMs: options.cellTimeoutMs }),
       });
       options.provisioner.onCellEnded(outcome.status === "ok");
-      return { outcome, kernel };
+      return outcome;
     } catch (error) {
-      if (error instanceof KernelBusyAfterInterruptError) {
-        const choice = await options.chooseWhenBusy(error);
-        if (choice === "cancel")
-          return { outcome: failedOutcome("KernelBusy", `${error.message} ${error.hint}`) };
-        if (choice === "restart")
-          await options.provisioner.kill("it was restarted because a cell did not end");
-        continue;
-      }
-      return { outcome: lostOutcome(error), kernel };
+      if (!(error instanceof KernelBusyAfterInterruptError)) return lostOutcome(error);
+      const ended = await answerBusy(error, kernel, options, call.signal);
+      if (ended) return ended;
     }
+  }
+}
+
+/** Does what is chosen about a busy kernel; the outcome when the call ends by that, undefined to try again. */
+async function answerBusy(
+  error: KernelBusyAfterInterruptError,
+  kernel: Kernel,
+  options: IpythonToolOptions,
+  signal: AbortSignal | undefined,
+): Promise<ExecutionOutcome | undefined> {
+  const moot = new AbortController();
+  const asking = options.chooseWhenBusy(error, moot.signal).catch((reason): BusyChoice => {
+    debug("tool", "nobody could be asked about the busy kernel", reason);
+    return "cancel";
+  });
+  // The cell that was asked about may end meanwhile, and so may the kernel: then there is nothing to choose.
+  const solved = Promise.race([kernel.free, kernel.gone]).then((): BusyChoice => "wait");
+  try {
+    const choice = await raceWithAbort(Promise.race([asking, solved]), signal);
+    if (choice === "wait") return undefined;
+    if (choice === "restart" && kernel.isOwn) {
+      await options.provisioner.kill("an earlier cell did not end, and the restart was chosen");
+      return undefined;
+    }
+    const foreign =
+      choice === "restart" ? " A kernel that somebody else started is not restarted." : "";
+    return failedOutcome("KernelBusy", `${error.message}${foreign} ${error.hint}`);
+  } catch (reason) {
+    if (reason instanceof AbortedError) return abortedOutcome(reason.abortCause);
+    throw reason;
+  } finally {
+    moot.abort();
   }
 }
 
@@ -165,108 +181,11 @@ function lostOutcome(error: unknown): ExecutionOutcome {
   return failedOutcome("KernelError", errorMessage(error));
 }
 
+/** An abort before the cell was sent. */
 function abortedOutcome(cause: AbortCause): ExecutionOutcome {
-  return { status: "aborted", abortCause: cause, pages: [] };
+  return { status: "aborted", abortCause: cause, pages: [], note: "The cell was not run." };
 }
 
 function failedOutcome(ename: string, evalue: string): ExecutionOutcome {
   return { status: "error", error: { ename, evalue, traceback: [evalue] }, pages: [] };
-}
-
-async function shapeResult(
-  { outcome }: CellRun,
-  output: OutputCollector,
-  around: { durationMs: number; notice: ResetNotice | undefined; late: LateOutput | undefined },
-): Promise<IpythonResult> {
-  for (const page of outcome.pages) output.pushPage(page);
-  if (outcome.error) output.pushError(outcome.error);
-  const parts = output.parts();
-  const images = await output.images();
-  const isError = outcome.status !== "ok" || output.problems.length > 0;
-  const text = joinParts([
-    around.notice ? renderNotice(around.notice) : "",
-    parts.stdout,
-    parts.stderr,
-    parts.result,
-    parts.traceback,
-    outcome.status === "aborted" ? renderAbort(outcome) : (outcome.note ?? ""),
-    ...images.notes,
-    around.late ? renderLate(around.late) : "",
-  ]);
-  const content: IpythonResult["content"] = [];
-  if (text || images.blocks.length === 0)
-    content.push({ type: "text", text: text || "(no output)" });
-  content.push(...images.blocks);
-  const details = detailsOf(outcome, output, parts, around);
-  return {
-    content,
-    details: isError && details.status === "ok" ? { ...details, status: "error" } : details,
-    isError,
-  };
-}
-
-function detailsOf(
-  outcome: ExecutionOutcome,
-  output: OutputCollector,
-  parts: ReturnType<OutputCollector["parts"]>,
-  around: { durationMs: number; notice: ResetNotice | undefined },
-): IpythonToolDetails {
-  const error = outcome.error && cleanError(outcome.error);
-  return {
-    durationMs: around.durationMs,
-    status: outcome.status,
-    ...(error && { errorEname: error.ename, error }),
-    stdout: parts.stdout,
-    stderr: parts.stderr,
-    ...(parts.result && { result: parts.result }),
-    diffs: output.diffs,
-    attachments: output.attachments.map(({ data, ...rest }) => ({ ...rest, chars: data.length })),
-    sentAgentMessages: output.sentAgentMessages,
-    kernelRestarted: around.notice !== undefined,
-  };
-}
-
-function cleanError(error: CellError): CellError {
-  return {
-    ename: error.ename,
-    evalue: stripTerminal(error.evalue).slice(0, 10_000).toWellFormed(),
-    traceback: error.traceback
-      .slice(0, 200)
-      .map((line) => stripTerminal(line).slice(0, 10_000).toWellFormed()),
-  };
-}
-
-function renderAbort({ abortCause = "user", note }: ExecutionOutcome): string {
-  const why: Record<AbortCause, string> = {
-    user: "interrupted by the user",
-    timeout: "interrupted: it ran into the cell's time limit",
-    signal: "interrupted: the program was told to stop",
-    shutdown: "interrupted: the program is shutting down",
-  };
-  return note
-    ? `[${why[abortCause]}]\n${note}`
-    : `[${why[abortCause]}; variables are kept, the next cell runs normally]`;
-}
-
-function renderLate(late: LateOutput): string {
-  const dropped = late.droppedChars > 0 ? `, ${late.droppedChars} earlier chars dropped` : "";
-  return `[late output of earlier cells${dropped}]\n${stripTerminal(late.text).trimEnd().toWellFormed()}`;
-}
-
-/** The notice that a new kernel took the place of an earlier one. */
-export function renderNotice(notice: ResetNotice): string {
-  const lines = [`The kernel was restarted: ${notice.reason}`];
-  lines.push(
-    notice.restored.length > 0
-      ? `Restored from the last snapshot: ${notice.restored.join(", ")}.`
-      : "No variable could be restored.",
-  );
-  if (notice.failed.length > 0) {
-    const failed = notice.failed.map(({ name, reason }) => `${name} (${reason})`);
-    lines.push(`Gone: ${failed.join(", ")}.`);
-  }
-  lines.push(
-    "Everything else that was defined or imported before is gone; define it again where needed.",
-  );
-  return `<ipython_kernel_reset>\n${lines.join("\n")}\n</ipython_kernel_reset>`;
 }

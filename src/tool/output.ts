@@ -5,19 +5,28 @@
 
 import contract from "../../kernel/rlm/contract.json";
 import type { CellError, CellOutput, MimeBundle } from "../kernel/execution.ts";
-import type { ImageBlock } from "../message.ts";
 import { CappedText, DEFAULT_MAX_OUTPUT_CHARS } from "./capped-text.ts";
+import { CellImages } from "./cell-images.ts";
 import { parseAttachment, parseDiff, type Attachment, type FileDiff } from "./details.ts";
-import { IMAGE_TYPES, prepareImage } from "./images.ts";
+import { IMAGE_TYPES } from "./images.ts";
+import { plainText } from "./mime-text.ts";
 import { stripTerminal, TerminalCleaner } from "./plain-text.ts";
 
-/** Images that one cell may show to the model. */
-const MAX_IMAGES = 20;
 const MAX_DIFFS = 1_000;
-const MAX_LIVE_DISPLAYS = 1_000;
+const MAX_RECEIPTS = 1_000;
+/** Displays of one cell that can be updated; each is held with its last state. */
+const MAX_UPDATABLE = 200;
 
 /** What a watching terminal is told while the cell runs: clean text of finished lines. */
 export type LiveOutput = (stream: "stdout" | "stderr", text: string) => void;
+
+/** The parts of a cell's text, each capped. */
+export interface OutputParts {
+  stdout: string;
+  stderr: string;
+  result: string;
+  traceback: string;
+}
 
 /** See the head of this file. */
 export class OutputCollector {
@@ -26,13 +35,14 @@ export class OutputCollector {
   readonly sentAgentMessages: unknown[] = [];
   /** Things that make the cell an error although Python saw none, such as an attachment over the limit. */
   readonly problems: string[] = [];
+  readonly images = new CellImages();
+  readonly #newText: (stream: string) => CappedText;
   readonly #stdout: CappedStream;
   readonly #stderr: CappedStream;
   readonly #result: CappedText;
   readonly #errors: CappedText;
-  readonly #displays = new Map<string, string>();
-  readonly #images: Array<{ data: string; mimeType: string }> = [];
-  #imagesDropped = 0;
+  readonly #updatable = new Map<string, CappedText>();
+  #updatableDropped = 0;
   #clearOnNext = false;
 
   /** `newFile(stream)` names the file that takes the full text of a stream that is cut. */
@@ -42,11 +52,12 @@ export class OutputCollector {
     live?: LiveOutput;
   }) {
     const limit = options.limit ?? DEFAULT_MAX_OUTPUT_CHARS;
-    const text = (stream: string) => new CappedText(limit, () => options.newFile(stream));
-    this.#stdout = new CappedStream(text("stdout"), (part) => options.live?.("stdout", part));
-    this.#stderr = new CappedStream(text("stderr"), (part) => options.live?.("stderr", part));
-    this.#result = text("result");
-    this.#errors = text("traceback");
+    this.#newText = (stream) => new CappedText(limit, () => options.newFile(stream));
+    const live = (name: "stdout" | "stderr") => (part: string) => options.live?.(name, part);
+    this.#stdout = new CappedStream(this.#newText("stdout"), live("stdout"));
+    this.#stderr = new CappedStream(this.#newText("stderr"), live("stderr"));
+    this.#result = this.#newText("result");
+    this.#errors = this.#newText("traceback");
   }
 
   /** Takes the next piece of output. */
@@ -59,95 +70,92 @@ export class OutputCollector {
     if (this.#clearOnNext) this.#clear();
     switch (output.kind) {
       case "stream":
-        this.#streamOf(output.name).push(output.text);
+        (output.name === "stderr" ? this.#stderr : this.#stdout).push(output.text);
         return;
       case "error":
-        this.#errors.push(stripTerminal(renderError(output.error)));
+        pushBlock(this.#errors, renderError(output.error));
         return;
       case "result":
-        this.#result.push(stripTerminal(this.#takeBundle(output.data)));
+        pushBlock(this.#result, this.#takeBundle(output.data));
         return;
       case "display":
-        this.#pushDisplay(output);
+        this.#pushDisplay(output.data, output.displayId);
     }
   }
 
   /** Adds an error that the kernel reported only in its reply, or that the host found. */
   pushError(error: CellError): void {
-    if (this.#errors.length === 0) this.#errors.push(stripTerminal(renderError(error)));
+    if (this.#errors.length === 0) pushBlock(this.#errors, renderError(error));
   }
 
   /** Adds what a pager would have shown. */
   pushPage(bundle: MimeBundle): void {
-    this.#stdout.push(`${plainText(bundle)}\n`);
+    this.#stdout.pushLine(stripTerminal(plainText(bundle)));
   }
 
-  /** The four parts of the text, each capped; call {@link finish} first. */
-  parts(): { stdout: string; stderr: string; result: string; traceback: string } {
-    const displays = [...this.#displays.values()].join("\n");
+  /** Lets go of held-back lines and closes the files; nothing is pushed after it. Returns the text. */
+  finish(): OutputParts {
+    this.#stdout.end();
+    this.#stderr.end();
+    const displays = this.#joinUpdatable();
+    for (const text of [this.#result, this.#errors, displays, ...this.#updatable.values()])
+      text.close();
+    const dropped = this.#updatableDropped;
     return {
-      stdout: joinParts([this.#stdout.toString(), displays]),
+      stdout: joinParts([
+        this.#stdout.toString(),
+        displays.toString(),
+        dropped > 0 ? `[${dropped} more updatable displays left out]` : "",
+      ]),
       stderr: this.#stderr.toString(),
       result: this.#result.toString(),
       traceback: joinParts([this.#errors.toString(), ...this.problems]),
     };
   }
 
-  /** Lets go of held-back lines and closes the files. */
-  finish(): void {
-    this.#stdout.end();
-    this.#stderr.end();
-    for (const text of [this.#result, this.#errors]) text.close();
+  #joinUpdatable(): CappedText {
+    const all = this.#newText("displays");
+    for (const text of this.#updatable.values()) pushBlock(all, text.toString());
+    return all;
   }
 
-  /** The images for the model, scaled where needed, and notes about those that changed or are missing. */
-  async images(): Promise<{ blocks: ImageBlock[]; notes: string[] }> {
-    const blocks: ImageBlock[] = [];
-    const notes: string[] = [];
-    for (const [index, { data, mimeType }] of this.#images.entries()) {
-      const prepared = await prepareImage(data, mimeType);
-      if ("block" in prepared) blocks.push(prepared.block);
-      const remark = "block" in prepared ? prepared.note : `left out: ${prepared.refused}`;
-      if (remark) notes.push(`[image ${index + 1}: ${remark}]`);
-    }
-    if (this.#imagesDropped > 0) {
-      notes.push(`[${this.#imagesDropped} more images left out: at most ${MAX_IMAGES} a cell]`);
-    }
-    return { blocks, notes };
-  }
-
-  #streamOf(name: "stdout" | "stderr"): CappedStream {
-    return name === "stderr" ? this.#stderr : this.#stdout;
-  }
-
-  #pushDisplay(output: Extract<CellOutput, { kind: "display" }>): void {
-    const text = stripTerminal(this.#takeBundle(output.data));
-    if (!output.displayId) {
-      if (text) this.#stdout.pushLine(text);
+  #pushDisplay(data: MimeBundle, displayId: string | undefined): void {
+    if (displayId === undefined) {
+      const text = this.#takeBundle(data);
+      if (text) this.#stdout.pushLine(stripTerminal(text));
       return;
     }
-    // A display that can be updated counts with its last state.
-    const known = this.#displays.has(output.displayId);
-    if (output.update && !known) return;
-    if (known || this.#displays.size < MAX_LIVE_DISPLAYS) {
-      this.#displays.set(output.displayId, text.slice(0, DEFAULT_MAX_OUTPUT_CHARS));
+    // A display that can be updated counts with its last state, also one that an earlier cell made.
+    this.images.forget(displayId);
+    const text = stripTerminal(this.#takeBundle(data, displayId));
+    let shown = this.#updatable.get(displayId);
+    if (!shown && this.#updatable.size >= MAX_UPDATABLE) {
+      this.#updatableDropped += 1;
+      return;
     }
+    shown ??= this.#newText("display");
+    this.#updatable.set(displayId, shown);
+    shown.clear();
+    shown.push(text);
   }
 
   /** Takes private types and images out of a bundle and returns the text that is left to show. */
-  #takeBundle(data: MimeBundle): string {
+  #takeBundle(data: MimeBundle, displayId?: string): string {
     const { mime } = contract;
-    if (mime.diff in data) {
-      const diff = parseDiff(data[mime.diff]);
-      if (diff && this.diffs.length < MAX_DIFFS) this.diffs.push(diff);
-    }
+    if (mime.diff in data) this.#takeDiff(data[mime.diff]);
     if (mime.attachment in data) this.#takeAttachment(data[mime.attachment]);
-    if (mime.agent_message in data) this.sentAgentMessages.push(data[mime.agent_message]);
+    if (mime.agent_message in data && this.sentAgentMessages.length < MAX_RECEIPTS)
+      this.sentAgentMessages.push(data[mime.agent_message]);
     for (const mimeType of IMAGE_TYPES) {
-      if (typeof data[mimeType] === "string") this.#takeImage(data[mimeType], mimeType);
+      const image = data[mimeType];
+      if (typeof image === "string") this.images.add(image, mimeType, displayId);
     }
-    const isPrivate = mime.diff in data || mime.attachment in data || mime.agent_message in data;
-    return isPrivate ? "" : plainText(data);
+    return plainText(data);
+  }
+
+  #takeDiff(value: unknown): void {
+    const diff = parseDiff(value);
+    if (diff && this.diffs.length < MAX_DIFFS) this.diffs.push(diff);
   }
 
   #takeAttachment(value: unknown): void {
@@ -157,21 +165,7 @@ export class OutputCollector {
       return;
     }
     this.attachments.push(attachment);
-    if (attachment.mime_type.startsWith("image/"))
-      this.#takeImage(attachment.data, attachment.mime_type);
-  }
-
-  #takeImage(data: string, mimeType: string): void {
-    if (!IMAGE_TYPES.some((known) => known === mimeType)) return;
-    if (data.length > contract.limits.attachment_base64_chars) {
-      this.problems.push(
-        `An image of ${data.length} base64 characters is over the limit; make it smaller.`,
-      );
-    } else if (this.#images.length < MAX_IMAGES) {
-      this.#images.push({ data, mimeType });
-    } else {
-      this.#imagesDropped += 1;
-    }
+    this.images.add(attachment.data, attachment.mime_type);
   }
 
   #clear(): void {
@@ -179,9 +173,9 @@ export class OutputCollector {
     this.#stdout.clear();
     this.#stderr.clear();
     this.#result.clear();
-    this.#displays.clear();
-    this.#images.length = 0;
-    this.#imagesDropped = 0;
+    this.#updatable.clear();
+    this.#updatableDropped = 0;
+    this.images.clear();
   }
 }
 
@@ -190,6 +184,7 @@ class CappedStream {
   readonly #cleaner = new TerminalCleaner();
   readonly #text: CappedText;
   readonly #live: (part: string) => void;
+  #atLineStart = true;
 
   constructor(text: CappedText, live: (part: string) => void) {
     this.#text = text;
@@ -200,9 +195,10 @@ class CappedStream {
     this.#take(this.#cleaner.push(raw));
   }
 
-  /** Adds text on a line of its own. */
+  /** Adds clean text on a line of its own. */
   pushLine(text: string): void {
-    this.#take(`${this.#cleaner.pendingLine ? `${this.#cleaner.end()}\n` : ""}${text}\n`);
+    this.#take(this.#cleaner.end());
+    this.#take(`${this.#atLineStart ? "" : "\n"}${text}${text.endsWith("\n") ? "" : "\n"}`);
   }
 
   end(): void {
@@ -213,6 +209,7 @@ class CappedStream {
   clear(): void {
     this.#cleaner.end();
     this.#text.clear();
+    this.#atLineStart = true;
   }
 
   toString(): string {
@@ -221,6 +218,7 @@ class CappedStream {
 
   #take(part: string): void {
     if (!part) return;
+    this.#atLineStart = part.endsWith("\n");
     this.#text.push(part);
     this.#live(part);
   }
@@ -234,31 +232,13 @@ export function joinParts(parts: readonly string[]): string {
     .join("\n");
 }
 
+/** Adds a text on a line of its own. */
+function pushBlock(target: CappedText, text: string): void {
+  const clean = stripTerminal(text);
+  target.push(target.length > 0 && clean ? `\n${clean}` : clean);
+}
+
 function renderError(error: CellError): string {
   if (error.traceback.length > 0) return error.traceback.join("\n");
   return error.evalue ? `${error.ename}: ${error.evalue}` : error.ename;
-}
-
-/** The best text of a bundle: what a person would read, not the repr of a wrapper object. */
-function plainText(data: MimeBundle): string {
-  const plain = asText(data["text/plain"]);
-  const isWrapper = /^<IPython\.core\.display\.\w+ object>$/.test(plain.trim());
-  if (plain && !isWrapper) return plain;
-  for (const type of [
-    "text/markdown",
-    "text/latex",
-    "application/json",
-    "text/html",
-    "application/javascript",
-  ]) {
-    if (type in data) return asText(data[type]);
-  }
-  return plain;
-}
-
-function asText(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((line) => typeof line === "string"))
-    return value.join("");
-  return value === undefined ? "" : (JSON.stringify(value, null, 2) ?? "");
 }

@@ -4,20 +4,27 @@
  * backspace removes a character. Sequences may be cut anywhere.
  */
 
-/** ECMA-48: CSI, then string sequences (OSC, DCS, SOS, PM, APC), then two- and three-byte escapes. */
+/**
+ * ECMA-48 control sequences: CSI; then strings (OSC, DCS, SOS, PM, APC), which end with ST or BEL; then
+ * other escapes. CSI and strings also in their 8-bit forms.
+ */
 const ESCAPES =
   // eslint-disable-next-line no-control-regex
-  /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\`-~])/g;
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b(?:[ -/]+[0-~]|[0-OQ-WYZ\\`-~])/g;
 /** An escape sequence that may still be going on at the end of a chunk. */
-const OPEN_ESCAPE = /\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)$/;
+const OPEN_ESCAPE =
+  /(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*\x1b?|\x1b[ -/]*)$/;
+const HAS_ESCAPE = /[\x1b\x90\x98\x9b\x9d-\x9f]/;
 /** Control characters that mean nothing in text; tab, line feed, carriage return and backspace are handled. */
-const CONTROLS = /[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]/g;
-const NEEDS_WORK = /[\x00-\x08\x0b-\x1f\x7f]/;
+const CONTROLS = /[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
+const NEEDS_WORK = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/;
+const LINE_MOVES = /[\n\r]/g;
 const MAX_HELD_ESCAPE = 4_096;
 const MAX_HELD_LINE = 65_536;
 
 /** Removes escape sequences and control characters from a whole text. */
 export function stripTerminal(text: string): string {
+  if (!NEEDS_WORK.test(text)) return text;
   const cleaner = new TerminalCleaner();
   return cleaner.push(text) + cleaner.end();
 }
@@ -26,18 +33,15 @@ export function stripTerminal(text: string): string {
 export class TerminalCleaner {
   /** The end of the input that may be the beginning of an escape sequence. */
   #escape = "";
-  /** The current line, held back only while a carriage return could still overwrite it. */
+  /** The current line, held back since a carriage return could still overwrite it. */
   #line = "";
   #afterReturn = false;
 
   /** Takes the next piece and returns the text that is final. */
   push(chunk: string): string {
-    if (!this.#escape && !this.#line && !this.#afterReturn && !NEEDS_WORK.test(chunk)) {
-      const lineStart = chunk.lastIndexOf("\n") + 1;
-      this.#line = chunk.slice(lineStart);
-      return chunk.slice(0, lineStart) + this.#takeLongLine();
-    }
-    return this.#collapse(this.#stripEscapes(chunk)) + this.#takeLongLine();
+    const isPlain = !this.#escape && !this.#afterReturn && !NEEDS_WORK.test(chunk);
+    const text = isPlain ? this.#takeLines(chunk) : this.#collapse(this.#stripEscapes(chunk));
+    return text + this.#takeLongLine();
   }
 
   /** Returns what was held back. */
@@ -49,15 +53,21 @@ export class TerminalCleaner {
     return rest;
   }
 
-  /** The current, unfinished line: what a reader would see of it now. */
-  get pendingLine(): string {
-    return this.#line;
+  #takeLines(chunk: string): string {
+    const lineStart = chunk.lastIndexOf("\n") + 1;
+    if (lineStart === 0) {
+      this.#line += chunk;
+      return "";
+    }
+    const lines = this.#line + chunk.slice(0, lineStart);
+    this.#line = chunk.slice(lineStart);
+    return lines;
   }
 
   #stripEscapes(chunk: string): string {
     let text = this.#escape + chunk;
     this.#escape = "";
-    if (text.includes("\x1b")) {
+    if (HAS_ESCAPE.test(text)) {
       text = text.replace(ESCAPES, "");
       const open = OPEN_ESCAPE.exec(text);
       if (open && open[0].length <= MAX_HELD_ESCAPE) {
@@ -71,28 +81,27 @@ export class TerminalCleaner {
   #collapse(text: string): string {
     let done = "";
     let from = 0;
-    for (;;) {
-      const at = nextSpecial(text, from);
-      this.#append(text.slice(from, at < 0 ? undefined : at));
-      if (at < 0) return done;
-      const special = text[at];
-      if (special === "\n") {
-        done += `${this.#line}\n`;
-        this.#line = "";
-        this.#afterReturn = false;
-      } else if (special === "\r") {
+    for (const move of text.matchAll(LINE_MOVES)) {
+      this.#append(text.slice(from, move.index));
+      from = move.index + 1;
+      if (move[0] === "\r") {
         this.#afterReturn = true;
-      } else {
-        this.#line = this.#line.slice(0, -1);
+        continue;
       }
-      from = at + 1;
+      done += `${this.#line}\n`;
+      this.#line = "";
+      this.#afterReturn = false;
     }
+    this.#append(text.slice(from));
+    return done;
   }
 
+  /** What is written after a carriage return takes the place of the line. */
   #append(text: string): void {
-    if (!text) return;
-    // What is written after a carriage return takes the place of the line.
-    this.#line = this.#afterReturn ? text : this.#line + text;
+    const before = this.#afterReturn ? "" : this.#line;
+    const line = text.includes("\b") ? eraseBackwards(before + text) : before + text;
+    if (!line && this.#afterReturn) return;
+    this.#line = line;
     this.#afterReturn = false;
   }
 
@@ -105,10 +114,19 @@ export class TerminalCleaner {
   }
 }
 
-function nextSpecial(text: string, from: number): number {
-  for (let index = from; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === 10 || code === 13 || code === 8) return index;
+/** A line whose backspaces have each taken a character back; in linear time. */
+function eraseBackwards(line: string): string {
+  const parts: string[] = [];
+  for (const [index, part] of line.split("\b").entries()) {
+    if (index > 0) eraseLast(parts);
+    if (part) parts.push(part);
   }
-  return -1;
+  return parts.join("");
+}
+
+function eraseLast(parts: string[]): void {
+  const part = parts.pop();
+  if (!part) return;
+  const rest = part.slice(0, /[\ud800-\udbff][\udc00-\udfff]$/.test(part.slice(-2)) ? -2 : -1);
+  if (rest) parts.push(rest);
 }
