@@ -29,7 +29,8 @@ const OTHERS = [
 ];
 
 describe("a shell cell", () => {
-  test.each(BASH)("$code is taken apart, and the parts make the whole", ({ code, ...parts }) => {
+  const quoted = BASH.map((row) => [JSON.stringify(row.code), row] as const);
+  test.each(quoted)("%s is taken apart, and the parts make the whole", (_, { code, ...parts }) => {
     expect(parseIpythonBashCell(code)).toEqual(parts);
     expect(`${parts.lead}%%bash${parts.args}${parts.lineBreak}${parts.body}`).toBe(code);
     expect(rewriteCell(code, {})).toBe(code);
