@@ -18,6 +18,10 @@ with lean_imports():
     from ipykernel.ipkernel import IPythonKernel
 
 
+# Delivered to the main thread so long after an interrupt.
+NUDGES_SECONDS = (0.02, 0.1, 0.5)
+
+
 class AgentKernel(IPythonKernel):
     """See the head of this file. Works with ipykernel 6.17 to 7."""
 
@@ -34,6 +38,7 @@ class AgentKernel(IPythonKernel):
     def start(self) -> None:
         """Starts reading the channels, without the debugger's."""
         self.shell.exit_now = False
+        signal.signal(signal.SIGURG, lambda *_: None)
         super(IPythonKernel, self).start()
         receiving, self._wakeup = socket.socketpair()
         for end in (receiving, self._wakeup):
@@ -49,6 +54,16 @@ class AgentKernel(IPythonKernel):
         children.note_cell_start(self.get_parent("shell")["header"]["msg_id"])
         return await super().do_execute(*args, **kwargs)
 
+    async def interrupt_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Interrupts the cell, and makes sure that it notices.
+
+        A signal that comes just before a system call does not end that: `time.sleep(1000)` would sleep
+        on. Another signal, whose handler does nothing, makes Python look for the first.
+        """
+        await super().interrupt_request(stream, ident, parent)
+        for seconds in NUDGES_SECONDS:
+            self.control_thread.io_loop.call_later(seconds, nudge_main_thread)
+
     def do_shutdown(self, restart: bool) -> Any:
         """Answers a shutdown request; when the event loop ends next, the kernel does."""
         self.is_ending = True
@@ -57,6 +72,11 @@ class AgentKernel(IPythonKernel):
     async def _progressively_terminate_all_children(self) -> None:
         """Ends the children, those in shell sessions included, in bounded time."""
         children.end_all()
+
+
+def nudge_main_thread() -> None:
+    """Ends a system call of the main thread, which goes on with it if there was no reason to."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
 
 
 class NoSubshells:

@@ -199,6 +199,11 @@ class History(unittest.TestCase):
         self.assertEqual(done.stdout, "['unknown', 'unknown', 'exited', 'exited'] running\n")
 
 
+def processor_ticks(pid: int) -> int:
+    """How long a process has computed so far."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+
 @unittest.skipUnless(sys.platform == "linux", "forking kernels is for Linux only")
 class TheEnd(unittest.TestCase):
     """Kernels end with the host and with the server, together with what they started."""
@@ -226,7 +231,9 @@ class TheEnd(unittest.TestCase):
         self.assert_all_gone()
 
     def test_when_the_host_dies_while_a_cell_holds_the_interpreter_lock(self) -> None:
-        self.kernel.begin_running("import re; re.match('(a*)*b', 'a' * 100)")
+        self.kernel.begin_running("import re, time; time.sleep(0.1); re.match('(a*)*b', 'a' * 100)")
+        busy = processor_ticks(self.kernel.pid) + 20
+        wait_until(lambda: processor_ticks(self.kernel.pid) > busy)
         self.server.host_dies()
         self.assert_all_gone()
 
