@@ -4,7 +4,7 @@
  * cost.
  */
 
-import { defer, raceWithAbort } from "../async.ts";
+import { defer, raceWithAbort, throwIfAborted } from "../async.ts";
 import { AbortedError } from "../errors.ts";
 import { debug } from "../log.ts";
 import { bootKernel, type BootedKernel, type BootOptions } from "./boot.ts";
@@ -88,6 +88,7 @@ export class IpythonKernelProvisioner {
    * @throws KernelStartError, EnvironmentError and others that the boot throws; AbortedError.
    */
   async ensure(onProgress?: Listener, signal?: AbortSignal): Promise<Kernel> {
+    throwIfAborted(signal);
     if (this.#disposal) throw new KernelDisposedError();
     const live = this.kernel;
     if (live) return live;
