@@ -67,13 +67,13 @@ def plain_output(shell: Any) -> None:
 def nest_event_loop() -> None:
     """Lets `asyncio.run()` work in a cell, where nest_asyncio is installed and fits this Python."""
     for name in ("nest_asyncio", "nest_asyncio2"):
-        try:
-            return importlib.import_module(name).apply()
-        except ImportError:
+        if importlib.util.find_spec(name) is None:
             continue
+        try:
+            importlib.import_module(name).apply()
         except Exception as error:
             print(f"note: asyncio.run() won't work in cells: {name} failed: {error}", file=sys.stderr)
-            return None
+        return
 
 
 def install_parts(shell: Any) -> dict[str, Any]:

@@ -14,8 +14,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from rlm.host import HostError, host_request, host_request_sync
-from rlm.subagents import Subagent, delete_subagent, find_models, list_subagents, run
+from rlm.host import HostError as HostError
+from rlm.host import host_request, host_request_sync
+from rlm.subagents import Subagent as Subagent
+from rlm.subagents import delete_subagent, find_models, list_subagents, run
 
 # Without the classes: `help(rlm)` would describe each of their inherited methods.
 __all__ = [

@@ -186,12 +186,12 @@ class ForkServer:
 
     def _reap(self) -> None:
         os.read(self._child_exited, 4096)
-        for fork, exit in self._forks.reap():
+        for fork, outcome in self._forks.reap():
             # What it said last comes before the news of its end.
             while fork.ready_fd >= 0:
                 self._read_ready(fork)
             failure = {"error": fork.error} if fork.error else {}
-            self._write({"event": "exit", "fork_id": fork.fork_id, "pid": fork.pid, **exit, **failure})
+            self._write({"event": "exit", "fork_id": fork.fork_id, "pid": fork.pid, **outcome, **failure})
 
     def _write(self, message: dict[str, Any]) -> None:
         data = json.dumps(message).encode() + b"\n"

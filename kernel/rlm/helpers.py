@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from collections.abc import Callable
 from typing import Any
 
 _helpers: dict[str, Any] = {}
@@ -65,17 +66,21 @@ def _used_as_helpers(taken: list[str], cell: str) -> list[str]:
     assigned = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            name, is_usable = node.func.id, callable
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attribute = node.attr
-            name, is_usable = node.value.id, lambda value: hasattr(value, attribute)
-        else:
+        name, is_usable = _use(node)
+        if name not in taken or name in assigned:
             continue
-        if name in taken and name not in assigned:
-            if is_usable(_helpers[name]) and not is_usable(_shell.user_ns[name]):
-                found.add(name)
+        if is_usable(_helpers[name]) and not is_usable(_shell.user_ns[name]):
+            found.add(name)
     return [name for name in taken if name in found]
+
+
+def _use(node: ast.AST) -> tuple[str, Callable[[Any], bool]]:
+    """The name that this part of a cell calls or takes an attribute of, and what can be used so."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id, callable
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value.id, lambda value: hasattr(value, node.attr)
+    return "", callable
 
 
 def _list(found: list[str]) -> str:

@@ -21,13 +21,13 @@ from rlm.agent_kernel import AgentKernel
 from rlm.lean_imports import lean_imports
 
 with lean_imports():
-    import IPython.core.release
     import ipykernel._version
+    import IPython.core.release
     import zmq
-    from IPython.core.profiledir import ProfileDir
     from ipykernel.control import ControlThread
     from ipykernel.heartbeat import Heartbeat
     from ipykernel.kernelapp import IPKernelApp
+    from IPython.core.profiledir import ProfileDir
     from tornado.ioloop import IOLoop
     from traitlets import observe
     from traitlets.config import Config
