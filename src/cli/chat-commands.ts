@@ -196,10 +196,6 @@ async function runCompact(host: CommandHost, words: string): Promise<void> {
 
 async function runGoal(host: CommandHost, words: string): Promise<void> {
   const { goals, agent } = host.chat.app;
-  if (!goals) {
-    host.say("Goals can't be set here.");
-    return;
-  }
   if (words === "") {
     const goal = goals.current();
     host.say(goal ? goalLine(goal) : "There is no goal. /goal OBJECTIVE sets one.");

@@ -82,7 +82,7 @@ export class ChatTurn implements ConsoleWork {
     say("Queued: the model reads it before its next step.");
   }
 
-  /** Interrupts the cell; where none runs, or it is interrupted already, the turn; then the chat. */
+  /** Interrupts the cell; where none runs, or it is interrupted already, aborts the turn with its sub-agents; then leaves. */
   onInterrupt(): void {
     const { app, say, leave } = this.#options;
     if (this.#abort.signal.aborted) {
@@ -91,6 +91,7 @@ export class ChatTurn implements ConsoleWork {
       say("Interrupting the cell. Ctrl-C again aborts the turn.");
     } else {
       this.#abort.abort(new AbortedError("user"));
+      app.stopAgents("the user aborted the turn");
       say("Aborting the turn. Ctrl-C again leaves.");
     }
   }

@@ -89,7 +89,7 @@ class TerminalChat implements CommandHost {
       const work = { onInterrupt: () => this.#interruptCommand() };
       const instead = await console.during(work, () => this.#begin());
       if (instead !== undefined) return instead;
-      if (words.trim() !== "") await this.answer(words);
+      await this.#answerFirst(words);
       while (!this.#isLeaving) {
         const line = await console.nextLine();
         if (line === undefined) break;
@@ -159,6 +159,20 @@ class TerminalChat implements CommandHost {
       this.#view.fail(describeError(error));
       const answer = await this.#console.ask("See the demo now? [y/N] ", this.#command.signal);
       return /^\s*y/i.test(answer ?? "") ? "demo" : EXIT_CODES.error_auth;
+    }
+  }
+
+  /** Answers what the command line says: a prompt, a goal, or both. Nothing that goes wrong ends the chat. */
+  async #answerFirst(words: string): Promise<void> {
+    const { goal } = this.config.prompt;
+    const { app } = this.chat;
+    const told = goal === undefined ? undefined : app.goals.set(goal);
+    if (told !== undefined) app.agent.inbox.push({ source: "goal", content: told });
+    if (words.trim() === "" && told === undefined) return;
+    try {
+      await this.answer(words.trim() === "" ? undefined : words);
+    } catch (error) {
+      this.#report(error);
     }
   }
 

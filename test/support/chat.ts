@@ -1,9 +1,10 @@
 /** The compiled chat in a terminal of its own, against a scripted provider. */
 
 import { resolve } from "node:path";
+import { processesOf } from "./processes.ts";
 import { PROGRAM, UserHome } from "./program.ts";
 import { ProviderServer, type ServedScript } from "./provider-server.ts";
-import { processesWith, TmuxWindow } from "./tmux.ts";
+import { TmuxWindow } from "./tmux.ts";
 
 const KERNEL_VENV = resolve(import.meta.dir, "../../.cache/e2e/kernel-venv");
 
@@ -72,11 +73,14 @@ export class Chat implements AsyncDisposable {
     return await this.window.waitFor(/\n>$/);
   }
 
-  /** Processes that the program started and that still live, besides itself and the shell. */
+  /** Command lines of the processes that the program started, its own among them. */
   processes(): string[] {
-    return [...processesWith(`HOME=${this.user.home}`).values()].filter(
-      (command) => !command.startsWith("bash ") && !command.startsWith("tmux "),
-    );
+    return processesOf(this.user.home).filter((command) => !/^(bash|tmux) /.test(command));
+  }
+
+  /** Resolves when the program and all that it started have ended. */
+  async untilGone(): Promise<void> {
+    await this.window.waitFor(() => this.processes().length === 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,8 +3,6 @@
  * the test types. Everything is waited for by looking at the screen.
  */
 
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { TempDir } from "./temp-dir.ts";
 
 const POLL_MS = 25;
@@ -122,19 +120,4 @@ export class TmuxWindow implements AsyncDisposable {
 function fits(screen: string, wanted: Wanted): boolean {
   if (typeof wanted === "string") return screen.includes(wanted);
   return wanted instanceof RegExp ? wanted.test(screen) : wanted(screen);
-}
-
-/** Command lines of the processes whose environment holds `text`, by process id. */
-export function processesWith(text: string): Map<number, string> {
-  const found = new Map<number, string>();
-  for (const name of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry))) {
-    try {
-      if (!readFileSync(join("/proc", name, "environ"), "utf8").includes(text)) continue;
-      const command = readFileSync(join("/proc", name, "cmdline"), "utf8").replaceAll("\0", " ");
-      if (command !== "") found.set(Number(name), command);
-    } catch {
-      // It ended meanwhile, or is somebody else's.
-    }
-  }
-  return found;
 }
