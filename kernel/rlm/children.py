@@ -114,26 +114,25 @@ def end_cell_children(cell_id: Optional[str] = None) -> int:
 
 def kernel_children() -> list[Process]:
     """All that belongs to the kernel, without the kernel itself."""
-    table = processes.living()
-    sids = _own_sids(table)
-    return [
-        process
-        for process in table.values()
-        if _is_member(process, sids)
-        and process.pid != _kernel.pid
-        and not process_identity.ignores_hangup(process)
-    ]
+    return _select(_is_member)
 
 
 def cell_children() -> list[Process]:
     """What the running cell started: descendants of the kernel, and orphans of its sessions."""
+    return _select(_is_of_cell)
+
+
+def _select(belongs: Callable[[Process, dict[int, Process], set[int]], bool]) -> list[Process]:
+    """The processes that belong to the kernel and were not meant to outlive it."""
+    if not _kernel.pid:
+        return []  # A kernel that somebody else started: what belongs to it was never noted.
     table = processes.living()
-    sids = _own_sids(table)
+    sids = {session.sid for session in _live_sessions(table)} | {_kernel.pid}
     return [
         process
         for process in table.values()
-        if process.pid != _kernel.pid
-        and _is_of_cell(process, table, sids)
+        if process.pid not in (_kernel.pid, os.getpid())
+        and belongs(process, table, sids)
         and not process_identity.ignores_hangup(process)
     ]
 
@@ -148,17 +147,13 @@ def _is_of_cell(process: Process, table: dict[int, Process], sids: set[int]) -> 
         if current.parent == _kernel.pid:
             return True
         above = table.get(current.parent)
-        if above is None or not (_is_member(above, sids) or started_at(above) >= _kernel.cell_start):
-            return _is_member(process, sids)
+        if above is None or not (_is_member(above, table, sids) or started_at(above) >= _kernel.cell_start):
+            return _is_member(process, table, sids)
         current = above
     return False
 
 
-def _own_sids(table: dict[int, Process]) -> set[int]:
-    return {session.sid for session in _live_sessions(table)} | {_kernel.pid}
-
-
-def _is_member(process: Process, sids: set[int]) -> bool:
+def _is_member(process: Process, table: dict[int, Process], sids: set[int]) -> bool:
     """Whether it is in one of the sessions, or in the group of a kernel that could not lead a session."""
     if process.session in sids:
         return True

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-from support import RunningKernel, is_alive, start_kernel, wait_until
+from support import LAUNCHER, RunningKernel, is_alive, start_kernel, wait_until
 
 # A child that ignores what a polite end sends.
 STUBBORN = "trap '' INT TERM; while :; do sleep 0.1; done"
@@ -231,6 +232,20 @@ class EndingACell(unittest.TestCase):
         reply = self.kernel._reply("control", slow, 10)
         self.assertEqual(reply["content"]["status"], "ok")
         self.stop(msg_id)
+
+
+class NotAKernel(unittest.TestCase):
+    def test_in_a_process_that_did_not_begin_as_a_kernel_nothing_is_found(self) -> None:
+        program = (
+            "import subprocess, sys; sys.path.append(sys.argv[1])\nfrom rlm import children\n"
+            "child = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+            "children.register_session(child.pid)\n"
+            "print(children.kernel_children(), children.cell_children())\n"
+            "child.kill(); child.wait()"
+        )
+        command = [sys.executable, "-c", program, str(LAUNCHER.parent)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, "[] []\n")
 
 
 class PidReuse(unittest.TestCase):
