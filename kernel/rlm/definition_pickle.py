@@ -1,7 +1,7 @@
 """Pickles functions and classes that cells define, by what they are made of.
 
 In two steps, first the empty thing and then its contents, since both may refer to themselves. A
-function shares the globals that it had: the namespace of cells, or those of its module.
+function shares the globals that it had: those of its module, which is `__main__` for cells.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from abc import ABCMeta
 from collections import namedtuple
 from enum import Enum, EnumMeta
-from types import CellType, CodeType, FunctionType, MemberDescriptorType, new_class
+from types import CellType, CodeType, FunctionType, new_class
 from typing import Any
 
 Namespace = dict[str, Any]
@@ -31,15 +31,6 @@ BODY = ("__module__", "__qualname__", "__doc__", "__slots__", "__orig_bases__", 
 OWN = ("__dict__", "__weakref__", "_abc_impl")
 FUNCTION_STATE = ("__defaults__", "__kwdefaults__", "__dict__", "__qualname__", "__module__", "__doc__")
 
-# The namespace that values are being restored into.
-_namespace: Namespace = {}
-
-
-def restore_into(namespace: Namespace) -> None:
-    """Makes this namespace the globals of the functions that are made from now on."""
-    global _namespace
-    _namespace = namespace
-
 
 def find_in(namespace: Namespace, qualified_name: str) -> Any:
     """The value of `Outer.inner`, or None."""
@@ -50,15 +41,10 @@ def find_in(namespace: Namespace, qualified_name: str) -> Any:
     return found
 
 
-def find_restored(qualified_name: str) -> Any:
-    """The same in the namespace that is being restored."""
-    return find_in(_namespace, qualified_name)
-
-
-def reduce_definition(value: Any, namespace: Namespace) -> Any:
+def reduce_definition(value: Any) -> Any:
     """The reduction of a value of a DEFINED type; None for a class that dill has to do."""
     if isinstance(value, FunctionType):
-        return _reduce_function(value, namespace)
+        return _reduce_function(value)
     if isinstance(value, CachedFunction):
         settings = value.cache_parameters()
         return make_cached, (value.__wrapped__, settings["maxsize"], settings["typed"])
@@ -73,27 +59,23 @@ def reduce_definition(value: Any, namespace: Namespace) -> Any:
     return _reduce_class(value)
 
 
-def _reduce_function(function: FunctionType, namespace: Namespace) -> Any:
+def _reduce_function(function: FunctionType) -> Any:
     state = {name: getattr(function, name) for name in FUNCTION_STATE}
     state["__annotations__"] = dict(function.__annotations__)
-    scope = _scope(function.__globals__, namespace)
+    scope = _scope(function.__globals__)
     arguments = (function.__code__, scope, function.__name__, function.__closure__)
     return make_function, arguments, state, None, None, set_attributes
 
 
-def _scope(own: Namespace, namespace: Namespace) -> Any:
-    """How a function's globals are named: None for the namespace, a module's name, or themselves."""
-    if own is namespace:
-        return None
+def _scope(own: Namespace) -> str | Namespace:
+    """How a function's globals are named: by their module, or themselves if they are of none."""
     module = sys.modules.get(own.get("__name__", ""))
     return module.__name__ if module is not None and vars(module) is own else own
 
 
-def make_function(code: CodeType, scope: Any, name: str, closure: Any) -> FunctionType:
+def make_function(code: CodeType, scope: str | Namespace, name: str, closure: Any) -> FunctionType:
     """A function whose state is still to be set."""
-    if scope is None:
-        scope = _namespace
-    elif isinstance(scope, str):
+    if isinstance(scope, str):
         scope = vars(importlib.import_module(scope))
     return FunctionType(code, scope, name, None, closure)
 
@@ -123,11 +105,7 @@ def _reduce_class(cls: type) -> Any:
         return _reduce_namedtuple(cls)
     if type(cls) not in (type, ABCMeta):
         return None
-    attributes = {
-        name: value
-        for name, value in vars(cls).items()
-        if name not in OWN and not isinstance(value, MemberDescriptorType)
-    }
+    attributes = {name: value for name, value in vars(cls).items() if name not in OWN}
     body = {name: attributes.pop(name) for name in BODY if name in attributes}
     body["__qualname__"] = cls.__qualname__
     arguments = (type(cls), cls.__name__, cls.__bases__, body)

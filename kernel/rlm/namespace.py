@@ -44,18 +44,20 @@ def describe(value: Any) -> str:
 
 def remove(shell: Any, name: str, value: Any) -> None:
     """Removes a variable and what IPython keeps of its value: `Out`, `_`, `_3`, the last result."""
-    for own_name, own in list(shell.user_ns.items()):
-        is_output = isinstance(own_name, str) and own_name.startswith("_")
-        if own is value and (own_name == name or is_output):
-            del shell.user_ns[own_name]
+    hook = shell.displayhook
+    for recent in ("_", "__", "___"):
+        if shell.user_ns.get(recent) is value:
+            shell.user_ns[recent] = ""
+        if getattr(hook, recent, None) is value:
+            setattr(hook, recent, "")
+    for names in (shell.user_ns, shell.user_ns_hidden):
+        for own_name, own in list(names.items()):
+            if own is value and (own_name == name or own_name.startswith("_")):
+                del names[own_name]
     outputs = shell.user_ns.get("_oh", {})
     for number, output in list(outputs.items()):
         if output is value:
             del outputs[number]
-    hook = shell.displayhook
-    for attribute in ("_", "__", "___"):
-        if getattr(hook, attribute, None) is value:
-            setattr(hook, attribute, "")
     last = getattr(shell, "last_execution_result", None)
     if last is not None and last.result is value:
         last.result = None

@@ -152,7 +152,7 @@ def _begin(kernel: Any, job: SaveJob) -> _Running:
         os.close(write_end)
         raise
     if pid == 0:
-        # What a log handler still holds of the kernel's streams must not send either.
+        # What is printed or displayed while values are saved reaches nobody.
         kernel.session.send = _send_nothing
         main(job, write_end)
     os.close(write_end)

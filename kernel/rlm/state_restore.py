@@ -117,7 +117,7 @@ class _Restore:
         self._trace(frame.name)
         try:
             with _time_slice(min(NAME_SECONDS, self.deadline - time.monotonic())):
-                value = load(frame.blob, self.names)
+                value = load(frame.blob)
         except NeedsAnother as error:
             self.failed[frame.name] = str(error)
             return False

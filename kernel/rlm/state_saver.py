@@ -7,7 +7,6 @@ written and lets another worker go on behind it.
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import hashlib
 import io
@@ -182,7 +181,6 @@ class _Saver:
 def _detach(result_pipe: int) -> None:
     """Makes this fork harmless to the kernel: no garbage collection, signals, output or sockets."""
     gc.disable()
-    faulthandler.disable()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in ("SIGTERM", "SIGHUP", "SIGPIPE", "SIGCHLD", "SIGALRM"):
@@ -195,7 +193,6 @@ def _detach(result_pipe: int) -> None:
         if int(name) not in (null, result_pipe):
             with suppress(OSError):
                 os.dup2(null, int(name))
-    sys.stdout = sys.stderr = io.open(1, "w", encoding="utf-8", errors="replace", closefd=False)
     os.nice(19)
     # Should memory run out, this process is the one to go.
     with suppress(OSError), io.open("/proc/self/oom_score_adj", "w") as file:

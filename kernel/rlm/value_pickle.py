@@ -16,9 +16,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from rlm.definition_pickle import (
-    DEFINED, NAMED, Namespace, find_in, find_restored, reduce_definition, restore_into,
-)
+from rlm.definition_pickle import DEFINED, NAMED, Namespace, find_in, reduce_definition
 from rlm.live_resources import kind_of
 
 PROTOCOL = 5
@@ -48,7 +46,7 @@ class NeedsAnother(Exception):
 
 
 def dump(name: str, namespace: Namespace, saved: Container[str], limit: int) -> tuple[bytes, bool]:
-    """The pickle of the variable `name`, and whether it holds compiled code.
+    """The pickle of the variable `name` of `__main__`, and whether it holds compiled code.
 
     `saved` are the names that are saved themselves and may be referred to. Unsaved when it can't be
     done, and whatever the value's own methods raise.
@@ -65,9 +63,8 @@ def dump(name: str, namespace: Namespace, saved: Container[str], limit: int) -> 
             raise error from None
 
 
-def load(blob: bytes, namespace: Namespace) -> Any:
+def load(blob: bytes) -> Any:
     """The value of a pickle. NeedsAnother, and whatever the value's own methods raise."""
-    restore_into(namespace)
     return _Unpickler(io.BytesIO(blob)).load()
 
 
@@ -102,7 +99,7 @@ class _Job:
         if isinstance(value, NAMED) and (self.is_saved_elsewhere(value) or _is_importable(value)):
             return NotImplemented
         self.has_code = True
-        reduction = reduce_definition(value, self.namespace)
+        reduction = reduce_definition(value)
         if reduction is None:
             raise NeedsDill(f"{value!r} is of a kind that only dill can save")
         return reduction
@@ -166,7 +163,7 @@ class _Sink:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Looks for what cells defined in the namespace that is being restored."""
+    """Notices when what a cell defined is not there yet."""
 
     def find_class(self, module: str, name: str) -> Any:
         return _restored(name) if module == "__main__" else super().find_class(module, name)
@@ -178,7 +175,7 @@ def _load_dill(blob: bytes) -> Any:
 
 
 def _restored(name: str) -> Any:
-    found = find_restored(name)
+    found = find_in(vars(sys.modules["__main__"]), name)
     if found is None:
         raise NeedsAnother(f"needs `{name.split('.')[0]}`, which is not there")
     return found

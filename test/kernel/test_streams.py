@@ -47,11 +47,12 @@ class OddText(KernelCase):
 
     def test_odd_bytes_of_a_child_process_are_marked_and_later_output_goes_on(self) -> None:
         cell = self.kernel.run(
-            "import subprocess\nsubprocess.run(['printf', '\\\\xe9 caf'])\n"
+            "import os, subprocess\nsubprocess.run(['printf', '\\\\xe9 caf'])\n"
+            "for byte in (b'\\xe2', b'\\x82', b'\\xac'): subprocess.run(['sleep', '0.02']); os.write(1, byte)\n"
             "_ = subprocess.run('seq 1 100000', shell=True)"
         )
         self.kernel.wait_for(lambda: "100000\n" in cell_stdout(self.kernel, cell))
-        self.assertTrue(cell_stdout(self.kernel, cell).startswith("\ufffd caf1\n2\n"))
+        self.assertEqual(cell_stdout(self.kernel, cell)[:10], "\ufffd caf€1\n2\n")
 
 
 def cell_stdout(kernel: RunningKernel, cell) -> str:

@@ -28,6 +28,12 @@ class SystemCommand(ShellCase):
         cell = self.kernel.execute("!echo x > /dev/tty")
         self.assertRegex(cell.stdout, "/dev/tty")
 
+    def test_stdin_is_empty_also_when_a_cell_gave_the_kernel_another_one(self) -> None:
+        self.kernel.run("import os\nsaved = os.dup(0); reading, writing = os.pipe(); _ = os.dup2(reading, 0)")
+        cell = self.kernel.execute("!cat; echo over")
+        self.kernel.run("_ = os.dup2(saved, 0)")
+        self.assert_shell(cell, "over\n", "")
+
     def test_output_is_captured_as_lines_or_one_string(self) -> None:
         cell = self.kernel.execute("x = !echo one; echo two >&2; exit 2")
         self.assert_shell(cell, "", "exit code 2\n")

@@ -45,7 +45,7 @@ class Namespaces(unittest.TestCase):
         for _ in names:
             for name in list(waiting):
                 try:
-                    fresh[name] = load(waiting[name], fresh)
+                    fresh[name] = load(waiting[name])
                 except NeedsAnother as error:
                     failed[name] = str(error)
                     continue
