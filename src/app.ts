@@ -67,7 +67,7 @@ export interface AgentApp {
   laterWarnings(): string[];
   /** Every sub-agent of this run, in the order of spawning, each followed by its own. */
   agents(): SubagentSummary[];
-  /** Ends the work of all sub-agents, without notices; what they did counts. */
+  /** Ends the work of all sub-agents; what they did counts, and the model learns of it at its next turn. */
   stopAgents(reason: string): void;
   /** Ends kernel, helpers and session; with `killAfterMs`, by force when it takes longer. */
   dispose(killAfterMs?: number): Promise<void>;
@@ -150,7 +150,7 @@ async function assemble(
     promptContent: (text, images) => readImages(text, images),
     laterWarnings: () => session.warnings.slice(warned, (warned = session.warnings.length)),
     agents: () => subagents.summaries(),
-    stopAgents: (reason) => subagents.cancelAll(reason),
+    stopAgents: (reason) => subagents.stopAll(reason),
     async dispose(killAfterMs) {
       await Promise.all([subagents.dispose(killAfterMs), unit.dispose(killAfterMs)]);
       host.forkServers.dispose();

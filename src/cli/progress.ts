@@ -139,9 +139,13 @@ export class ProgressLines {
       case "injected":
         this.line(this.#color.dim(`${who}[${event.source}] ${clip(event.text, 200)}`));
         return;
-      case "child":
-        this.line(this.#color.dim(`${who}sub-agent ${event.state}`));
+      case "child": {
+        // Until it has a place there is nothing to see; the spawning cell was shown.
+        if (event.state === "queued") return;
+        const tokens = event.usage ? ` · ${event.usage.totalTokens} tokens` : "";
+        this.line(this.#color.dim(`${who}sub-agent ${event.state}${tokens}`));
         return;
+      }
       case "warning":
         this.line(this.#color.yellow(`${who}warning: ${printable(event.message)}`));
         return;
