@@ -7,7 +7,7 @@
  * the same moment, or earlier when it was aborted and the grace ran out.
  */
 
-import { defer } from "../async.ts";
+import { defer, delay } from "../async.ts";
 import type { AbortCause } from "../errors.ts";
 import type { JupyterMessage } from "../jupyter/message.ts";
 import {
@@ -21,6 +21,9 @@ import {
 } from "./cell-output.ts";
 
 export type { CellError, CellOutput, MimeBundle } from "./cell-output.ts";
+
+/** A kernel whose output trails behind its idle status is not listened to for ever. */
+const MAX_LINGER_MS = 2_000;
 
 /** How a cell ended. */
 export interface ExecutionOutcome {
@@ -61,9 +64,13 @@ export class Execution {
   readonly #begin = defer<void>();
   readonly #half = defer<void>();
   readonly #onOutput: (output: CellOutput) => void;
+  readonly #lingerMs: number;
+  #isOver = false;
 
-  constructor(onOutput: (output: CellOutput) => void) {
+  /** `lingerMs`: how much silence after its end shows that a cell has nothing more to say. */
+  constructor(onOutput: (output: CellOutput) => void, lingerMs = 0) {
     this.#onOutput = onOutput;
+    this.#lingerMs = lingerMs;
     this.settled = this.#settle.promise;
     this.finished = this.#finish.promise;
     this.begun = this.#begin.promise;
@@ -158,8 +165,21 @@ export class Execution {
 
   #advance(): void {
     this.#half.resolve();
-    if (!this.#reply || !this.#idle) return;
-    this.#resolve(this.#outcome(this.#reply));
+    if (!this.#reply || !this.#idle || this.#isOver) return;
+    this.#isOver = true;
+    if (this.#lingerMs > 0) void this.#linger(this.#reply);
+    else this.#complete(this.#reply);
+  }
+
+  async #linger(reply: JupyterMessage): Promise<void> {
+    const deadline = performance.now() + MAX_LINGER_MS;
+    while (this.quietMs() < this.#lingerMs && performance.now() < deadline)
+      await delay(this.#lingerMs - this.quietMs());
+    this.#complete(reply);
+  }
+
+  #complete(reply: JupyterMessage): void {
+    this.#resolve(this.#outcome(reply));
     this.#finish.resolve();
   }
 

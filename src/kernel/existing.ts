@@ -12,6 +12,8 @@ import type { ProvisionerOptions } from "./provisioner.ts";
 const READ_TIMEOUT_MS = 5_000;
 /** It runs already, so its sockets are there or never will be. */
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Foreign kernels may report idle before their last output is out, as Deno's does. */
+const LINGER_MS = 50;
 
 /** How the provisioner gets at the kernel of a connection file. @throws UsageError when there is no such file. */
 export function connectExistingKernel(path: string): ProvisionerOptions["boot"] {
@@ -29,6 +31,7 @@ export function connectExistingKernel(path: string): ProvisionerOptions["boot"] 
       handlers: {},
       signal,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      times: { linger: LINGER_MS },
     });
     return { kernel, bootMs: Math.round(performance.now() - started) };
   };

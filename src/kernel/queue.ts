@@ -43,6 +43,8 @@ export interface QueueTimes {
   fenceAfter: number;
   /** When a fence that got no answer counts as lost. */
   fenceWait: number;
+  /** How much silence after its end shows that a cell has nothing more to say. */
+  linger: number;
   /** When a cell that the kernel has not taken up is followed by a request that wakes it (ipykernel #1529). */
   wakeAfter: number;
 }
@@ -55,6 +57,7 @@ const TIMES: QueueTimes = {
   acknowledgeWait: 2_000,
   fenceAfter: 300,
   fenceWait: 5_000,
+  linger: 0,
   wakeAfter: 2_000,
 };
 
@@ -122,7 +125,7 @@ export class ExecutionQueue {
     try {
       for (let attempt = 0; ; attempt += 1) {
         await this.#untilFree(options.signal);
-        const execution = new Execution(options.onOutput);
+        const execution = new Execution(options.onOutput, this.#times.linger);
         const outcome = await this.#runOnce(execution, code, options);
         // "Aborted" without our doing means that the kernel threw the request away unread, as some do
         // right after an error or an interrupt: sending it again can't run it twice.

@@ -21,6 +21,7 @@ const TIMES: QueueTimes = {
   acknowledgeWait: 300,
   fenceAfter: 40,
   fenceWait: 500,
+  linger: 0,
   wakeAfter: 100,
 };
 

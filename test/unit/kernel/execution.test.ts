@@ -279,6 +279,15 @@ describe("a cell's output", () => {
     expect((await scripted.run("second")).outcome).toEqual(OK as ExecutionOutcome);
   });
 
+  test("that trails behind the end is waited for, where the kernel is known for it", async () => {
+    await using scripted = await ScriptedKernel.start({
+      onCell: (cell) => cell.busy().input().reply().idle().print("trailing"),
+      times: { linger: 50 },
+    });
+    const { output } = await scripted.run("code");
+    expect(output).toEqual([{ kind: "stream", name: "stdout", text: "trailing" }]);
+  });
+
   test("that comes after the cell is kept apart as late", async () => {
     await using scripted = await ScriptedKernel.start();
     await scripted.run("first");
