@@ -13,7 +13,7 @@ import pickle
 import sys
 from abc import ABCMeta
 from collections import namedtuple
-from enum import Enum, EnumMeta
+from enum import EnumMeta
 from types import CellType, CodeType, FunctionType, new_class
 from typing import Any
 
@@ -128,14 +128,15 @@ def set_attributes(target: Any, attributes: dict[str, Any]) -> None:
         setattr(target, name, value)
 
 
-def _reduce_enum(cls: type[Enum]) -> Any:
+def _reduce_enum(cls: EnumMeta) -> Any:
     """An enumeration: its members in order, and the methods that were written for it."""
     own = vars(cls)
     if _is_method(own.get("__new_member__")) or _is_method(own.get("_new_member_")):
         raise pickle.PicklingError("is an enumeration with a __new__ of its own")
     body = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     body.update((name, value) for name, value in own.items() if _is_method(value))
-    body.update((name, member.value) for name, member in cls.__members__.items())
+    members: Any = cls.__members__
+    body.update((name, member.value) for name, member in members.items())
     return make_class, (type(cls), cls.__name__, cls.__bases__, body)
 
 
@@ -147,9 +148,7 @@ def _reduce_namedtuple(cls: Any) -> Any:
     return make_namedtuple, arguments, attributes, None, None, set_attributes
 
 
-def make_namedtuple(
-    name: str, fields: tuple[str, ...], defaults: dict[str, Any], module: str
-) -> type:
+def make_namedtuple(name: str, fields: tuple[str, ...], defaults: dict[str, Any], module: str) -> type:
     """A named tuple class; the fields with a default are the last ones."""
     return namedtuple(name, fields, defaults=tuple(defaults.values()), module=module)  # type: ignore
 

@@ -51,8 +51,13 @@ class Outcome:
     logs: list[str] = field(default_factory=list)
 
 
-def run(argv: Sequence[str], sinks: Sequence[Sink], env: dict[str, str],
-        timeout: float | None = None, started: Callable[[int], None] | None = None) -> Outcome:
+def run(
+    argv: Sequence[str],
+    sinks: Sequence[Sink],
+    env: dict[str, str],
+    timeout: float | None = None,
+    started: Callable[[int], None] | None = None,
+) -> Outcome:
     """Runs `argv` to its end. ShellError when it can't be started.
 
     One sink gets stdout and stderr in the order in which they were written; two get one each. Sinks
@@ -97,8 +102,7 @@ class _Pipe:
 class _Child:
     """A started program and what is needed to watch it."""
 
-    def __init__(self, argv: Sequence[str], sinks: Sequence[Sink], env: dict[str, str],
-                 timeout: float | None) -> None:
+    def __init__(self, argv: Sequence[str], sinks: Sequence[Sink], env: dict[str, str], timeout: float | None) -> None:
         self.process, read_ends = _start(argv, len(sinks), env)
         self.tree_end = TreeEnd(self.process.pid)
         self.deadline = None if timeout is None else time.monotonic() + timeout
@@ -220,7 +224,11 @@ def _start(argv: Sequence[str], outputs: int, env: dict[str, str]) -> tuple[Any,
     ends = [os.pipe() for _ in range(outputs)]
     try:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=ends[0][1], stderr=ends[-1][1], env=env,
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=ends[0][1],
+            stderr=ends[-1][1],
+            env=env,
             start_new_session=True,
         )
     except OSError as error:

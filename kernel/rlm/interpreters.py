@@ -19,8 +19,7 @@ PYTHON = re.compile(r"(python|pypy)[0-9.]*")
 
 # Runs a file as `__main__` with the working directory first on `sys.path`, as for a script on stdin.
 RUN_PYTHON_FILE = (
-    "import sys; sys.argv = sys.argv[1:]; "
-    "exec(compile(open(sys.argv[0], 'rb').read(), sys.argv[0], 'exec'))"
+    "import sys; sys.argv = sys.argv[1:]; exec(compile(open(sys.argv[0], 'rb').read(), sys.argv[0], 'exec'))"
 )
 
 # Options of shells whose next argument is their value.

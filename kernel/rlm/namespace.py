@@ -18,9 +18,7 @@ def user_names(shell: Any) -> list[str]:
     return [
         name
         for name, value in list(shell.user_ns.items())
-        if isinstance(name, str)
-        and not name.startswith("_")
-        and hidden.get(name, _ABSENT) is not value
+        if isinstance(name, str) and not name.startswith("_") and hidden.get(name, _ABSENT) is not value
     ]
 
 

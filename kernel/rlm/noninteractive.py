@@ -15,7 +15,13 @@ NO_EDITOR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 
 # `true` would make `git rebase -i` run the unedited plan in silence, so every editor must fail.
 EDITORS = (
-    "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "HGEDITOR", "SVN_EDITOR", "JJ_EDITOR",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "HGEDITOR",
+    "SVN_EDITOR",
+    "JJ_EDITOR",
     "KUBE_EDITOR",
 )
 PAGERS = ("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "PSQL_PAGER", "BAT_PAGER", "GH_PAGER")

@@ -18,7 +18,13 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from rlm import (
-    background, cell_command, interpreters, noninteractive, processes, scratch, shell_options,
+    background,
+    cell_command,
+    interpreters,
+    noninteractive,
+    processes,
+    scratch,
+    shell_options,
     working_folder,
 )
 from rlm.cell_command import say, to_stderr, to_stdout
@@ -115,8 +121,12 @@ def _run_in_background(shell: Any, options: ShellOptions, argv: list[str], path:
     working_folder.ensure()
     try:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True, env=noninteractive.child_environment(),
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=noninteractive.child_environment(),
         )
     except OSError as error:
         _remove(path)
@@ -128,7 +138,7 @@ def _run_in_background(shell: Any, options: ShellOptions, argv: list[str], path:
     for name, pipe in ((options.out, process.stdout), (options.err, process.stderr)):
         if name:
             shell.user_ns[name] = pipe
-        else:
+        elif pipe is not None:
             logs.append(background.drain(os.dup(pipe.fileno()), f"background-{process.pid}"))
             pipe.close()
     if options.proc:

@@ -105,9 +105,7 @@ class _Saver:
             os.close(read_end)
             skipped = {entry["name"] for entry in self.result.skipped}
             room = self.job.total_bytes - self.result.bytes
-            Worker(self.job, file, write_end).run(
-                self.labels[self.next :], room, set(self.job.names) - skipped
-            )
+            Worker(self.job, file, write_end).run(self.labels[self.next :], room, set(self.job.names) - skipped)
         os.close(write_end)
         reports = Reports(read_end)
         is_slow = False

@@ -12,7 +12,7 @@ from support import PROJECT
 
 sys.path.insert(0, str(PROJECT / "kernel"))
 
-from rlm import noninteractive  # noqa: E402
+from rlm import noninteractive
 
 ESCAPE = "\x1b"
 
@@ -31,8 +31,10 @@ class Git(ShellCase):
     def test_an_editor_fails_and_says_how_to_do_without(self) -> None:
         for command in ("git commit", "git commit --amend", "git tag -a v1"):
             with self.subTest(command):
-                cell = self.bash(f"head=$(git rev-parse HEAD); {command}; code=$?\n"
-                                 "[ $head = $(git rev-parse HEAD) ] && echo unchanged; exit $code")
+                cell = self.bash(
+                    f"head=$(git rev-parse HEAD); {command}; code=$?\n"
+                    "[ $head = $(git rev-parse HEAD) ] && echo unchanged; exit $code"
+                )
                 self.assertEqual(cell.reply["ename"], "ShellError")
                 self.assertIn("There is no editor here", cell.stdout)
                 self.assertIn("git commit -m TEXT", cell.stdout)
@@ -41,8 +43,10 @@ class Git(ShellCase):
 
     def test_an_interactive_rebase_fails_rather_than_rewrite(self) -> None:
         script = "git stash -q; old=$(git rev-parse HEAD); git rebase -i HEAD~2; code=$?\n"
-        cell = self.bash(script + "git status | grep -c rebas; git rebase --abort 2>/dev/null\n"
-                         "[ $old = $(git rev-parse HEAD) ] && echo same; git stash pop -q; exit $code")
+        cell = self.bash(
+            script + "git status | grep -c rebas; git rebase --abort 2>/dev/null\n"
+            "[ $old = $(git rev-parse HEAD) ] && echo same; git stash pop -q; exit $code"
+        )
         self.assertEqual(cell.reply["ename"], "ShellError")
         self.assertIn("There is no editor here", cell.stdout)
         self.assertTrue(cell.stdout.endswith("same\n"))
@@ -65,7 +69,7 @@ class Git(ShellCase):
 class OtherPrograms(ShellCase):
     def test_questions_end_at_once(self) -> None:
         programs = {
-            "read x; echo \"[$x]\"": "[]\n",
+            'read x; echo "[$x]"': "[]\n",
             "python3 -c 'input()'": "EOFError",
             "python3 -c 'import getpass; getpass.getpass()'": "EOF",
             "rm -i f < /dev/tty": "/dev/tty",
@@ -84,8 +88,14 @@ class OtherPrograms(ShellCase):
 
 class Environment(unittest.TestCase):
     def test_what_the_user_had_set_does_not_stay(self) -> None:
-        environ = {"EDITOR": "vim", "PAGER": "less", "GIT_SEQUENCE_EDITOR": "true", "FORCE_COLOR": "1",
-                   "TERM": "xterm", "HOME": "/home/u"}
+        environ = {
+            "EDITOR": "vim",
+            "PAGER": "less",
+            "GIT_SEQUENCE_EDITOR": "true",
+            "FORCE_COLOR": "1",
+            "TERM": "xterm",
+            "HOME": "/home/u",
+        }
         noninteractive.apply(environ)
         self.assertEqual(environ["EDITOR"], environ["GIT_SEQUENCE_EDITOR"])
         self.assertRegex(environ["EDITOR"], r"^sh .*no-editor\.sh$")

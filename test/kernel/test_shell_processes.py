@@ -85,9 +85,7 @@ class Interrupt(ShellCase):
     def test_the_whole_tree_ends_whatever_it_ignores(self) -> None:
         ways = {
             "a plain child": (WAIT.format(""), 1),
-            "children that ignore INT and TERM": (
-                "trap '' INT TERM; " + WAIT.format("") + " & " + WAIT.format(""), 2
-            ),
+            "children that ignore INT and TERM": ("trap '' INT TERM; " + WAIT.format("") + " & " + WAIT.format(""), 2),
             "a child with handlers of its own": (WAIT.format('trap "echo no" INT TERM;'), 1),
             "a child in a session of its own": (f"setsid {WAIT.format('')} & wait; sleep 1000", 1),
         }
@@ -95,9 +93,7 @@ class Interrupt(ShellCase):
         for title, (script, lines) in ways.items():
             with self.subTest(title):
                 cell = self.interrupt(f"%%bash\n{script}", lines)
-                self.assertEqual(
-                    cell.error, "ShellInterrupted: interrupted: bash and all its processes were ended"
-                )
+                self.assertEqual(cell.error, "ShellInterrupted: interrupted: bash and all its processes were ended")
                 self.assert_ended(cell, lines)
                 self.assertEqual(self.kernel.run("kept").result, "'kept'")
 
@@ -130,8 +126,7 @@ class Interrupt(ShellCase):
 
     def test_a_time_limit_around_a_shell_cell_ends_its_tree(self) -> None:
         code = (
-            "with time_limit(0.3):\n"
-            f"    get_ipython().run_cell_magic('bash', '', {WAIT.format('trap : INT TERM;')!r})"
+            f"with time_limit(0.3):\n    get_ipython().run_cell_magic('bash', '', {WAIT.format('trap : INT TERM;')!r})"
         )
         cell = self.kernel.execute(code)
         self.assertEqual(cell.reply["ename"], "TimeLimitExceeded")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import ClassVar
 
 from snapshot_support import KEPT, MANIFEST, STATE, SnapshotCase, reasons
 from support import is_alive, wait_until
@@ -42,12 +43,21 @@ class WhatIsSaved(SnapshotCase):
             "async def main(): pass\ncoro = main()\nkeep = 42"
         )
         skipped = reasons(self.save(self.start(code))["skipped"])
-        self.assertEqual(skipped, {
-            "lock": "is a lock or other thread synchronisation", "gen": "is a running generator",
-            "sock": "is an open socket or connection", "thread": "is a thread", "database": "is an open database",
-            "process": "is a running process", "view": "is a view into memory",
-            "pointer": "is a pointer into memory", "nested": "holds an open file", "coro": "is a coroutine",
-        })
+        self.assertEqual(
+            skipped,
+            {
+                "lock": "is a lock or other thread synchronisation",
+                "gen": "is a running generator",
+                "sock": "is an open socket or connection",
+                "thread": "is a thread",
+                "database": "is an open database",
+                "process": "is a running process",
+                "view": "is a view into memory",
+                "pointer": "is a pointer into memory",
+                "nested": "holds an open file",
+                "coro": "is a coroutine",
+            },
+        )
         kernel, report = self.restored()
         self.assertEqual(kernel.run("keep").result, "42")
         self.assertEqual(set(report["restored"]) & set(skipped), set())
@@ -82,14 +92,18 @@ class WhatIsSaved(SnapshotCase):
 
 class Limits(SnapshotCase):
     CODE = "small = 'first'; big = b'x' * 100_000; b1 = b'1' * 30_000; b2 = b'2' * 30_000; after = 'last'"
-    LIMITS = {"max_variable_bytes": 50_000, "max_total_bytes": 40_000}
+    LIMITS: ClassVar = {"max_variable_bytes": 50_000, "max_total_bytes": 40_000}
 
     def test_a_big_variable_is_skipped_and_small_ones_after_it_are_saved(self) -> None:
         result = self.save(self.start(self.CODE), **self.LIMITS)
         self.assertEqual(result["saved"], ["small", "b1", "after"])
-        self.assertEqual(reasons(result["skipped"]), {
-            "big": "takes more than 0.0476837 MiB", "b2": "no room was left in 0.038147 MiB",
-        })
+        self.assertEqual(
+            reasons(result["skipped"]),
+            {
+                "big": "takes more than 0.0476837 MiB",
+                "b2": "no room was left in 0.038147 MiB",
+            },
+        )
 
     def test_an_ordinary_snapshot_leaves_everything_in_place(self) -> None:
         kernel = self.start(self.CODE)
@@ -109,9 +123,13 @@ class Limits(SnapshotCase):
         )
         result = self.save(self.start(code), seconds=0.5)
         self.assertEqual(set(result["saved"]), {"time", "Slow", "quick"})
-        self.assertEqual(reasons(result["skipped"]), {
-            "slow": "takes too long to save", "slower": "no time was left of 0.5 s",
-        })
+        self.assertEqual(
+            reasons(result["skipped"]),
+            {
+                "slow": "takes too long to save",
+                "slower": "no time was left of 0.5 s",
+            },
+        )
 
     def test_pruning_saves_and_then_removes_what_is_too_big_everywhere(self) -> None:
         kernel = self.start(
@@ -149,18 +167,26 @@ class Misbehaviour(SnapshotCase):
         kernel = self.start(code)
         result = self.save(kernel)
         self.assertIn("keep", result["saved"])
-        self.assertEqual(reasons(result["skipped"]), {
-            "interrupt": "KeyboardInterrupt", "leave": "SystemExit", "oops": "ValueError: oops",
-            "crash": "saving it crashed with SIGSEGV", "die": "saving it ended the process with exit code 3",
-            "kill": "saving it crashed with SIGKILL", "deep": "is nested too deeply",
-        })
+        self.assertEqual(
+            reasons(result["skipped"]),
+            {
+                "interrupt": "KeyboardInterrupt",
+                "leave": "SystemExit",
+                "oops": "ValueError: oops",
+                "crash": "saving it crashed with SIGSEGV",
+                "die": "saving it ended the process with exit code 3",
+                "kill": "saving it crashed with SIGKILL",
+                "deep": "is nested too deeply",
+            },
+        )
         self.assertEqual(kernel.run("keep").result, "42")
         self.assertEqual(self.restored()[0].run("keep").result, "42")
 
     def test_what_is_printed_while_saving_reaches_nobody(self) -> None:
         kernel = self.start(
             "import logging, os, sys, time\nlogging.basicConfig(stream=sys.stderr)\nclass Loud:\n"
-            "    def __getstate__(self):\n        print('OUT'); logging.warning('LOG'); os.write(1, b'FD'); os.write(2, b'FD')\n"
+            "    def __getstate__(self):\n        print('OUT'); logging.warning('LOG')\n"
+            "        os.write(1, b'FD'); os.write(2, b'FD')\n"
             "        display('SHOWN'); time.sleep(0.3); return {'a': 1}\nloud = Loud()"
         )
         self.assertIn("loud", self.save(kernel)["saved"])

@@ -11,8 +11,15 @@ from support import PROJECT
 
 sys.path.insert(0, str(PROJECT / "kernel"))
 
-from rlm.state_file import (  # noqa: E402
-    MAGIC, DamagedState, End, Frame, read, write_end, write_frame, write_magic,
+from rlm.state_file import (
+    MAGIC,
+    DamagedState,
+    End,
+    Frame,
+    read,
+    write_end,
+    write_frame,
+    write_magic,
 )
 
 FRAMES = [Frame("x", b"blob of x"), Frame("größe", b"", True), Frame("y" * 300, b"\0" * 1000)]

@@ -15,20 +15,30 @@ class Misbehaviour(SnapshotCase):
             "import sys\nclass Bad:\n"
             "    def __init__(self, code): self.code = code\n"
             "    def __setstate__(self, state): exec(state['code'])\n"
-            "oops = Bad('raise ValueError(1)'); leave = Bad('raise SystemExit'); stop = Bad('raise KeyboardInterrupt')\n"
+            "oops = Bad('raise ValueError(1)'); leave = Bad('raise SystemExit'); "
+            "stop = Bad('raise KeyboardInterrupt')\n"
             "loud = Bad('print(1); sys.stderr.write(\"x\"); self.heard = type(sys.stdout).__name__'); keep = 42"
         )
         self.save(self.start(code))
         kernel, report = self.restored()
-        self.assertEqual(reasons(report["failed"]), {
-            "oops": "ValueError: 1", "leave": "SystemExit", "stop": "KeyboardInterrupt",
-        })
+        self.assertEqual(
+            reasons(report["failed"]),
+            {
+                "oops": "ValueError: 1",
+                "leave": "SystemExit",
+                "stop": "KeyboardInterrupt",
+            },
+        )
         cell = kernel.run("print(keep, loud.heard)")
         self.assertEqual((cell.stdout, cell.stderr), ("42 TextIOWrapper\n", ""))
 
     def test_a_value_that_takes_too_long_is_left_behind(self) -> None:
-        self.save(self.start("import time\nclass Slow:\n    def __setstate__(self, s): time.sleep(1000)\n"
-                             "slow = Slow(); slow.a = 1; keep = 42"))
+        self.save(
+            self.start(
+                "import time\nclass Slow:\n    def __setstate__(self, s): time.sleep(1000)\n"
+                "slow = Slow(); slow.a = 1; keep = 42"
+            )
+        )
         kernel = start_kernel()
         self.addCleanup(kernel.close)
         kernel.run("import rlm.state_restore; rlm.state_restore.NAME_SECONDS = 0.2")
@@ -37,8 +47,12 @@ class Misbehaviour(SnapshotCase):
         self.assertEqual(kernel.run("keep").result, "42")
 
     def test_a_value_that_ends_the_kernel_is_not_tried_again(self) -> None:
-        self.save(self.start("import os\nclass Bomb:\n    def __setstate__(self, s): os._exit(5)\n"
-                             "bomb = Bomb(); bomb.a = 1; keep = 42"))
+        self.save(
+            self.start(
+                "import os\nclass Bomb:\n    def __setstate__(self, s): os._exit(5)\n"
+                "bomb = Bomb(); bomb.a = 1; keep = 42"
+            )
+        )
         kernel = start_kernel()
         self.addCleanup(kernel.close)
         with self.assertRaises(KernelDied):
@@ -57,8 +71,10 @@ class Misbehaviour(SnapshotCase):
 
     def test_a_value_whose_class_could_not_be_saved_says_so(self) -> None:
         result = self.save(self.start("import threading\nclass P: lock = threading.Lock()\np = P(); keep = 42"))
-        self.assertEqual(reasons(result["skipped"]), {"P": "holds a lock or other thread synchronisation",
-                                                      "p": "holds a lock or other thread synchronisation"})
+        self.assertEqual(
+            reasons(result["skipped"]),
+            {"P": "holds a lock or other thread synchronisation", "p": "holds a lock or other thread synchronisation"},
+        )
 
 
 class Names(SnapshotCase):
@@ -71,15 +87,26 @@ class Names(SnapshotCase):
 
     def test_names_are_listed_with_a_short_description(self) -> None:
         kernel = self.start(
-            "import json\nn = 42; s = 'text'; l = [1, 2]; f = lambda: 0\nclass P:\n    def __repr__(self): raise SystemExit\n"
+            "import json\nn = 42; s = 'text'; l = [1, 2]; f = lambda: 0\n"
+            "class P:\n    def __repr__(self): raise SystemExit\n"
             "p = P(); _h = 1; big = 10 ** 5000; none = None"
         )
         listed = kernel.call("list_names", channel="control")
         self.assertEqual(listed["omitted"], 0)
-        self.assertEqual({entry["name"]: entry["description"] for entry in listed["names"]}, {
-            "json": "module json", "n": "int 42", "s": "str, 4 characters", "l": "list, 2 items", "f": "function",
-            "P": "class", "p": "P", "big": "int …", "none": "None",
-        })
+        self.assertEqual(
+            {entry["name"]: entry["description"] for entry in listed["names"]},
+            {
+                "json": "module json",
+                "n": "int 42",
+                "s": "str, 4 characters",
+                "l": "list, 2 items",
+                "f": "function",
+                "P": "class",
+                "p": "P",
+                "big": "int …",
+                "none": "None",
+            },
+        )
 
     def test_a_long_list_of_names_is_cut(self) -> None:
         kernel = self.start("globals().update({f'v{i}': i for i in range(600)})")

@@ -133,9 +133,7 @@ class Exits(KernelCase):
 
 class Hints(KernelCase):
     def test_a_nested_event_loop_that_fails_points_to_await(self) -> None:
-        cell = self.kernel.execute(
-            "raise RuntimeError('asyncio.run() cannot be called from a running event loop')"
-        )
+        cell = self.kernel.execute("raise RuntimeError('asyncio.run() cannot be called from a running event loop')")
         self.assertIn("use top-level await", cell.stderr)
 
     def test_a_worker_that_can_not_import_a_cells_function_is_explained(self) -> None:

@@ -9,7 +9,9 @@ class SystemCommand(ShellCase):
     def test_a_failure_shows_its_exit_code_and_does_not_fail_the_cell(self) -> None:
         self.assert_shell(self.kernel.execute("!echo out; exit 4"), "out\n", "exit code 4\n")
         self.assertEqual(self.kernel.run("_exit_code").result, "4")
-        self.assert_shell(self.kernel.execute("!kill -9 $$"), "", "killed by signal 9 (SIGKILL, perhaps out of memory)\n")
+        self.assert_shell(
+            self.kernel.execute("!kill -9 $$"), "", "killed by signal 9 (SIGKILL, perhaps out of memory)\n"
+        )
         self.assertEqual(self.kernel.run("_exit_code").result, "-9")
 
     def test_a_success_adds_nothing(self) -> None:

@@ -6,13 +6,13 @@ import sys
 import types
 import unittest
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from support import PROJECT
 
 sys.path.insert(0, str(PROJECT / "kernel"))
 
-from rlm.value_pickle import NeedsAnother, TooBig, Unsaved, dump, load  # noqa: E402
+from rlm.value_pickle import NeedsAnother, TooBig, Unsaved, dump, load
 
 LIMIT = 1 << 20
 
@@ -74,10 +74,12 @@ class Functions(Namespaces):
             "def fact(n): return 1 if n < 2 else n * fact(n - 1)": ("fact(5)", 120),
             "def gen():\n    yield from range(3)": ("list(gen())", [0, 1, 2]),
             "def f(a: int = 1) -> str:\n    'doc'": (
-                "(f.__doc__, f.__annotations__, f.__defaults__)", ("doc", {"a": int, "return": str}, (1,))
+                "(f.__doc__, f.__annotations__, f.__defaults__)",
+                ("doc", {"a": int, "return": str}, (1,)),
             ),
             "import functools\n@functools.lru_cache\ndef fib(n): return n if n < 2 else fib(n-1) + fib(n-2)": (
-                "(fib(20), fib.cache_info().currsize)", (6765, 21)
+                "(fib(20), fib.cache_info().currsize)",
+                (6765, 21),
             ),
             "import functools\ndef deco(f):\n    @functools.wraps(f)\n    def w(): return f() + 1\n    return w\n"
             "n = 1\n@deco\ndef g(): return n": ("g()", 2),
@@ -90,8 +92,11 @@ class Functions(Namespaces):
                 self.assert_revived(code, expression, expected)
 
     def test_other_names_of_a_function_are_the_same_function(self) -> None:
-        self.assert_revived("def f(): pass\nalias = f\nheld = [f, {'f': f}]",
-                            "(alias is f, held[0] is f, held[1]['f'] is f)", (True, True, True))
+        self.assert_revived(
+            "def f(): pass\nalias = f\nheld = [f, {'f': f}]",
+            "(alias is f, held[0] is f, held[1]['f'] is f)",
+            (True, True, True),
+        )
 
 
 class Classes(Namespaces):
@@ -111,29 +116,36 @@ class Classes(Namespaces):
     def test_every_kind_of_class_comes_back(self) -> None:
         cases = {
             "class A:\n    def m(self): return 'a'\nclass B(A):\n    def m(self): return super().m() + 'b'": (
-                "B().m()", "ab"
+                "B().m()",
+                "ab",
             ),
             "class A:\n    @property\n    def p(self): return 1\n    @classmethod\n    def c(cls): return cls\n"
             "    @staticmethod\n    def s(): return 3": ("(A().p, A.c() is A, A.s())", (1, True, 3)),
             "import dataclasses\n@dataclasses.dataclass(order=True)\nclass D:\n    a: int = 1\n"
             "    b: list = dataclasses.field(default_factory=list)\nd = D(2)": (
-                "(d == D(2), D(1) < d, [f.name for f in dataclasses.fields(d)])", (True, True, ["a", "b"])
+                "(d == D(2), D(1) < d, [f.name for f in dataclasses.fields(d)])",
+                (True, True, ["a", "b"]),
             ),
             "import enum\nclass C(enum.Enum):\n    RED = 1\n    CRIMSON = 1\n"
             "    def shout(self): return self.name + '!'\nc = C.RED": (
-                "(c is C.RED, C.CRIMSON is c, c.shout(), list(C) == [c])", (True, True, "RED!", True)
+                "(c is C.RED, C.CRIMSON is c, c.shout(), list(C) == [c])",
+                (True, True, "RED!", True),
             ),
             "import enum\nclass F(enum.IntFlag):\n    A = 1\n    B = 2": ("int(F.A | F.B)", 3),
             "import abc\nclass A(abc.ABC):\n    @abc.abstractmethod\n    def m(self): ...\n"
             "class B(A):\n    def m(self): return 1": ("(sorted(A.__abstractmethods__), B().m())", (["m"], 1)),
             "import collections\nN = collections.namedtuple('N', 'a b', defaults=[2])\nn = N(1)": (
-                "(n, type(n) is N)", ((1, 2), True)
+                "(n, type(n) is N)",
+                ((1, 2), True),
             ),
-            "import typing\nclass N(typing.NamedTuple):\n    a: int\n    def twice(self): return 2 * self.a\nn = N(4)": (
-                "(n.twice(), type(n) is N)", (8, True)
+            "import typing\nclass N(typing.NamedTuple):\n    a: int\n    def twice(self): return 2 * self.a\n"
+            "n = N(4)": (
+                "(n.twice(), type(n) is N)",
+                (8, True),
             ),
             "class S:\n    __slots__ = ('a', 'b')\ns = S(); s.a = 4": (
-                "(s.a, hasattr(s, 'b'), hasattr(s, '__dict__'))", (4, False, False)
+                "(s.a, hasattr(s, 'b'), hasattr(s, '__dict__'))",
+                (4, False, False),
             ),
             "class M(type):\n    def hello(cls): return 'hello'\nclass C(metaclass=M): pass": ("C.hello()", "hello"),
             "class O:\n    class I: pass\ni = O.I()": ("type(i) is O.I", True),
@@ -165,24 +177,40 @@ class Data(Namespaces):
 
     def test_aliases_between_variables_are_not_kept_but_their_values_are(self) -> None:
         code = "s = [1]\na = {'s': s}\nb = {'s': s}\nboth = [s, s]"
-        self.assert_revived(code, "(a, b, a['s'] is b['s'], both[0] is both[1])",
-                            ({"s": [1]}, {"s": [1]}, False, True))
+        self.assert_revived(code, "(a, b, a['s'] is b['s'], both[0] is both[1])", ({"s": [1]}, {"s": [1]}, False, True))
 
 
 class Refusals(Namespaces):
-    LIVE = {
-        "threading.Lock()": "a lock", "threading.RLock()": "a lock", "threading.Condition()": "a lock",
-        "threading.Event()": "a lock", "threading.Thread()": "a thread", "threading.local()": "data of one thread",
-        "socket.socket()": "an open socket", "open('/dev/null')": "an open file",
-        "open('/dev/null', 'rb')": "an open file", "tempfile.TemporaryFile()": "an open file",
-        "tempfile.NamedTemporaryFile()": "an open file", "tempfile.TemporaryDirectory()": "a temporary folder",
-        "subprocess.Popen(['true'])": "a running process", "sqlite3.connect(':memory:')": "an open database",
-        "(i for i in [])": "a running generator", "queue.Queue()": "a queue", "queue.SimpleQueue()": "a queue",
-        "multiprocessing.Queue()": "a queue", "multiprocessing.Lock()": "a lock", "memoryview(b'x')": "a view",
-        "ctypes.pointer(ctypes.c_int(1))": "a pointer", "ctypes.c_char_p(b'x')": "a pointer",
-        "weakref.ref(subprocess.Popen)": "a weak reference", "asyncio.Queue()": "a part of",
-        "concurrent.futures.Future()": "the pending result", "contextvars.ContextVar('x')": "a context variable",
-        "mmap.mmap(-1, 10)": "a mapped file", "sys._getframe()": "a stack frame", "selectors.DefaultSelector()": "an open",
+    LIVE: ClassVar = {
+        "threading.Lock()": "a lock",
+        "threading.RLock()": "a lock",
+        "threading.Condition()": "a lock",
+        "threading.Event()": "a lock",
+        "threading.Thread()": "a thread",
+        "threading.local()": "data of one thread",
+        "socket.socket()": "an open socket",
+        "open('/dev/null')": "an open file",
+        "open('/dev/null', 'rb')": "an open file",
+        "tempfile.TemporaryFile()": "an open file",
+        "tempfile.NamedTemporaryFile()": "an open file",
+        "tempfile.TemporaryDirectory()": "a temporary folder",
+        "subprocess.Popen(['true'])": "a running process",
+        "sqlite3.connect(':memory:')": "an open database",
+        "(i for i in [])": "a running generator",
+        "queue.Queue()": "a queue",
+        "queue.SimpleQueue()": "a queue",
+        "multiprocessing.Queue()": "a queue",
+        "multiprocessing.Lock()": "a lock",
+        "memoryview(b'x')": "a view",
+        "ctypes.pointer(ctypes.c_int(1))": "a pointer",
+        "ctypes.c_char_p(b'x')": "a pointer",
+        "weakref.ref(subprocess.Popen)": "a weak reference",
+        "asyncio.Queue()": "a part of",
+        "concurrent.futures.Future()": "the pending result",
+        "contextvars.ContextVar('x')": "a context variable",
+        "mmap.mmap(-1, 10)": "a mapped file",
+        "sys._getframe()": "a stack frame",
+        "selectors.DefaultSelector()": "an open",
     }
     IMPORTS = (
         "import asyncio, concurrent.futures, contextvars, ctypes, mmap, multiprocessing, queue, selectors, socket\n"
@@ -193,16 +221,20 @@ class Refusals(Namespaces):
         for expression, reason in self.LIVE.items():
             with self.subTest(expression), warnings.catch_warnings():
                 warnings.simplefilter("ignore", ResourceWarning)
-                saved = self.run_code(f"{self.IMPORTS}top = {expression}\ndeep = [{{'k': (top, 1)}}]\n"
-                                      "class Holder: pass\nholder = Holder(); holder.it = top")
+                saved = self.run_code(
+                    f"{self.IMPORTS}top = {expression}\ndeep = [{{'k': (top, 1)}}]\n"
+                    "class Holder: pass\nholder = Holder(); holder.it = top"
+                )
                 for name, verb in (("top", "is"), ("deep", "holds"), ("holder", "holds")):
                     with self.assertRaisesRegex(Unsaved, f"^{verb} {reason}"):
                         dump(name, saved, set(saved), LIMIT)
                 saved.clear()
 
     def test_a_function_that_holds_one_is_refused(self) -> None:
-        saved = self.run_code("import threading\ndef make():\n    lock = threading.Lock()\n"
-                              "    def f(): return lock\n    return f\nf = make()")
+        saved = self.run_code(
+            "import threading\ndef make():\n    lock = threading.Lock()\n"
+            "    def f(): return lock\n    return f\nf = make()"
+        )
         with self.assertRaisesRegex(Unsaved, "holds a lock"):
             dump("f", saved, set(saved), LIMIT)
 
