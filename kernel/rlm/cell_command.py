@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,10 @@ from rlm.teardown import register_session
 
 # Text is handed to the sender thread in pieces of this size, so that a flood waits for it.
 FLUSH_CHARS = 1024 * 1024
+# After so many pieces a flood is slowed down to one in this time: what the host has not read yet would
+# fill the kernel's memory, and in the end be lost.
+BURST_PIECES = 16
+PIECE_SECONDS = 1 / 32
 
 
 def run(argv: Sequence[str], sinks: Sequence[Sink], timeout: float | None = None) -> Outcome:
@@ -60,14 +65,19 @@ def _background_note(outcome: Outcome) -> str:
 
 
 def _paced(stream: Callable[[], Any]) -> Sink:
-    waiting = 0
+    waiting = pieces = 0
+    sent_at = 0.0
 
     def write(text: str) -> None:
-        nonlocal waiting
+        nonlocal waiting, pieces, sent_at
         stream().write(text)
         waiting += len(text)
-        if waiting >= FLUSH_CHARS:
-            stream().flush()
-            waiting = 0
+        if waiting < FLUSH_CHARS:
+            return
+        stream().flush()
+        waiting, pieces = 0, pieces + 1
+        if pieces > BURST_PIECES:
+            time.sleep(max(0.0, sent_at + PIECE_SECONDS - time.monotonic()))
+        sent_at = time.monotonic()
 
     return write
