@@ -11,6 +11,8 @@ export interface Redactor {
   /** Names of the variables that hold provider credentials. */
   variables: string[];
   redact(text: string): string;
+  /** For text that comes in pieces: what can be shown, redacted, and the end that could begin a secret. */
+  split(text: string): { shown: string; held: string };
   /** Keeps one more value out of what is shown; a short one, or none, changes nothing. */
   add(secret: string | undefined): void;
 }
@@ -27,10 +29,25 @@ export function createRedactor(config: Config, apiKey: string | undefined): Reda
     secrets.sort((a, b) => b.length - a.length);
   };
   for (const secret of [apiKey, ...names.map((name) => variables[name])]) add(secret);
+  const redact = (text: string) =>
+    secrets.reduce((shown, secret) => shown.replaceAll(secret, "[redacted]"), text);
   return {
     variables: names,
     add,
-    redact: (text) =>
-      secrets.reduce((shown, secret) => shown.replaceAll(secret, "[redacted]"), text),
+    redact,
+    split(text) {
+      const shown = redact(text);
+      const held = Math.max(0, ...secrets.map((secret) => begunLength(shown, secret)));
+      const end = shown.length - held;
+      return { shown: shown.slice(0, end), held: shown.slice(end) };
+    },
   };
+}
+
+/** How many characters at the end of `text` are the beginning of `secret`. */
+function begunLength(text: string, secret: string): number {
+  for (let length = Math.min(secret.length - 1, text.length); length > 0; length -= 1) {
+    if (text.endsWith(secret.slice(0, length))) return length;
+  }
+  return 0;
 }

@@ -6,7 +6,7 @@
 
 import type { EventSink } from "./agent/events.ts";
 import type { SessionContextKeeper } from "./agent/context-keeper.ts";
-import type { Agent, ModelBinding } from "./agent/loop.ts";
+import type { Agent } from "./agent/loop.ts";
 import type { Session } from "./agent/session.ts";
 import type { Skill } from "./agent/skill.ts";
 import type { SubagentSummary } from "./agent/subagent.ts";
@@ -20,16 +20,17 @@ import {
 } from "./app-binding.ts";
 import { runChecks } from "./app-checks.ts";
 import { assembleRoot } from "./app-family.ts";
+import { redactDeltas } from "./app-deltas.ts";
 import { readImages } from "./app-images.ts";
+import { initFields } from "./app-init.ts";
 import { createKernelHost } from "./app-kernel.ts";
 import { bindModel, bindScript, readScript, rebindModel, type ModelChoice } from "./app-model.ts";
-import { readProject, type ProjectReading } from "./app-project.ts";
+import { readProject } from "./app-project.ts";
 import { createRedactor } from "./app-redact.ts";
 import { openSession } from "./app-session.ts";
 import type { Config } from "./config.ts";
 import type { IpythonKernelProvisioner } from "./kernel/provisioner.ts";
 import type { ImageBlock, TextBlock } from "./message.ts";
-import { IPYTHON_TOOL } from "./tool/ipython.ts";
 
 /** What a run is told from outside while it goes on. */
 export interface AppHooks {
@@ -105,8 +106,9 @@ async function assemble(
   choice: ModelChoice,
   session: Session,
 ): Promise<AgentApp> {
-  const { emit, chooseWhenBusy } = hooks;
+  const { chooseWhenBusy } = hooks;
   const redactor = createRedactor(config, choice.binding.apiKey);
+  const emit = redactDeltas(redactor, hooks.emit);
   const binding = redacted(withSavedEffort(config, choice.binding, session), redactor);
   const host = createKernelHost(config, redactor.variables);
   const reading = await readProject(config, host);
@@ -144,7 +146,7 @@ async function assemble(
     model: createModelSwitch(config, agent, session, redactor),
     context: unit.context,
     goals,
-    initFields: initFields(config, binding, session, reading),
+    initFields: initFields(config, { binding, session, reading }),
     startupMs: performance.now(),
     redact: redactor.redact,
     promptContent: (text, images) => readImages(text, images),
@@ -154,31 +156,6 @@ async function assemble(
     async dispose(killAfterMs) {
       await Promise.all([subagents.dispose(killAfterMs), unit.dispose(killAfterMs)]);
       host.forkServers.dispose();
-    },
-  };
-}
-
-function initFields(
-  config: Config,
-  binding: ModelBinding,
-  session: Session,
-  reading: ProjectReading,
-): object {
-  return {
-    cwd: config.cwd,
-    model: modelName(binding),
-    tools: [IPYTHON_TOOL.name],
-    skills: reading.skills.filter((skill) => !skill.hidden).map((skill) => skill.name),
-    context_files: reading.contextFiles,
-    session_file: session.path ?? null,
-    resumed: session.entries.some((entry) => entry.type === "message"),
-    limits: {
-      timeout_ms: config.limits.timeoutMs ?? null,
-      cell_timeout_ms: config.kernel.cellTimeoutMs ?? null,
-      max_turns: config.limits.maxTurns ?? null,
-      max_tokens: config.limits.maxTokens ?? null,
-      max_budget_usd: config.limits.maxBudgetUsd ?? null,
-      max_retries: config.limits.maxRetries,
     },
   };
 }

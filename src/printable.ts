@@ -18,3 +18,14 @@ export function firstLine(text: string, width: number): string {
   const characters = [...line];
   return characters.length > width ? `${characters.slice(0, width - 1).join("")}…` : line;
 }
+
+/**
+ * JSON in one line of ASCII-safe breaks. JSON leaves DEL, the C1 controls (among them NEL) and the
+ * Unicode separators as they are; readers that split lines the Unicode way would cut it there, and a
+ * terminal would obey some of them.
+ */
+export function escapeLineEnds(json: string): string {
+  return json.replace(/[\u007f-\u009f\u2028\u2029]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}

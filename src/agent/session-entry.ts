@@ -5,6 +5,7 @@
  */
 
 import type { ImageBlock, Message, TextBlock, Usage } from "../message.ts";
+import { escapeLineEnds } from "../printable.ts";
 
 /** The format version that we write. */
 export const SESSION_VERSION = 3;
@@ -136,18 +137,7 @@ export function newEntryId(taken: { has(id: string): boolean }): string {
   }
 }
 
-/**
- * One record as one line of ASCII-safe breaks. JSON leaves DEL, the C1 controls (among them NEL)
- * and the Unicode separators as they are; readers that split lines the Unicode way would cut a
- * record there, and a terminal would obey some of them.
- */
+/** One record as one line, whatever a reader takes for a line's end. */
 export function encodeRecord(record: SessionHeader | SessionEntry): string {
-  const json = JSON.stringify(record);
-  return `${json.replace(UNSAFE_CHARACTERS, escapeCharacter)}\n`;
-}
-
-const UNSAFE_CHARACTERS = /[\u007f-\u009f\u2028\u2029]/g;
-
-function escapeCharacter(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return `${escapeLineEnds(JSON.stringify(record))}\n`;
 }

@@ -49,6 +49,7 @@ export async function runCells(
       onOutput: (stream, text) => terminal[stream].write(text),
     });
     printRest(result, terminal);
+    throwIfAborted(options.signal);
     if (result.isError) return 1;
   }
   return 0;

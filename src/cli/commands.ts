@@ -1,5 +1,6 @@
 /** From argv to the command that it names, and from its outcome to an exit code. */
 
+import { AbortedError } from "../errors.ts";
 import { setLogSink } from "../log.ts";
 import { parseArguments } from "./arguments.ts";
 import type { CommandContext } from "./context.ts";
@@ -38,12 +39,12 @@ export async function runCommand(argv: readonly string[], version: string): Prom
     code = await dispatch(argv, { terminal, interruption, version });
   } catch (error) {
     terminal.stderr.write(`${describeError(error)}\n`);
-    code = EXIT_CODES[subtypeOf(error)];
+    const aborted = error instanceof AbortedError ? interruption.exitCode : undefined;
+    code = aborted ?? EXIT_CODES[subtypeOf(error)];
   }
   await terminal.stdout.drain();
   await terminal.stderr.drain();
-  if (terminal.readerGone.aborted) return EXIT_READER_GONE;
-  return code !== 0 ? (interruption.exitCode ?? code) : code;
+  return terminal.readerGone.aborted ? EXIT_READER_GONE : code;
 }
 
 async function dispatch(

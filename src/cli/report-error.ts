@@ -1,7 +1,7 @@
 /** The only place where an error becomes text and an exit code. */
 
-import type { RunSubtype } from "../agent/events.ts";
-import { PrimeAgentError, UsageError } from "../errors.ts";
+import type { RunOutcome, RunSubtype } from "../agent/events.ts";
+import { AbortedError, PrimeAgentError, UsageError } from "../errors.ts";
 
 /** Exit codes by outcome; see the README. */
 export const EXIT_CODES: Readonly<Record<RunSubtype, number>> = {
@@ -28,12 +28,30 @@ const KERNEL_CODES = /^(kernel_|environment|assets|no_python|unusable_python|pac
 /** The outcome that an error thrown before or beside a run stands for. */
 export function subtypeOf(error: unknown): RunSubtype {
   if (error instanceof UsageError) return "error_usage";
+  if (error instanceof AbortedError)
+    return error.abortCause === "timeout" ? "error_timeout" : "error_interrupted";
   if (error instanceof PrimeAgentError) {
     if (error.code === "auth") return "error_auth";
-    if (error.code === "aborted") return "error_interrupted";
     if (KERNEL_CODES.test(error.code)) return "error_kernel";
   }
   return "error_during_execution";
+}
+
+/** The outcome of a run that an error ended before its agent could say how. */
+export function outcomeOf(error: unknown): RunOutcome {
+  if (error instanceof AbortedError) {
+    const timeout = error.abortCause === "timeout";
+    const message = timeout ? "the run's time is over (--timeout)" : "interrupted";
+    const code = timeout ? "timeout" : "interrupted";
+    return { subtype: subtypeOf(error), text: "", error: { code, message, retryable: true } };
+  }
+  const known = error instanceof PrimeAgentError;
+  const message = describeError(error).replace(/^prime-agent: /, "");
+  return {
+    subtype: subtypeOf(error),
+    text: "",
+    error: { code: known ? error.code : "internal", message, retryable: false },
+  };
 }
 
 /** One or two lines for stderr: what is wrong, and what to do about it. */

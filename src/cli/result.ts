@@ -2,9 +2,17 @@
 
 import type { RunOutcome } from "../agent/events.ts";
 import type { SubagentSummary } from "../agent/subagent.ts";
-import type { AgentApp } from "../app.ts";
+import type { RunState } from "../agent/run-state.ts";
 import { emptyUsage } from "../message.ts";
-import { wireUsage } from "./stream-json.ts";
+import { wireStopReason, wireUsage } from "./stream-json.ts";
+
+/** The part of an app that tells what a run used. */
+export interface RunParts {
+  agent: { readonly state: RunState };
+  session: { readonly id: string; readonly path: string | undefined };
+  startupMs: number;
+  agents(): readonly SubagentSummary[];
+}
 
 /** What the fields are made of beside the outcome. */
 export interface ResultFacts {
@@ -12,7 +20,7 @@ export interface ResultFacts {
   durationMs: number;
   warnings: readonly string[];
   /** Absent when the run failed before there was one. */
-  app: AgentApp | undefined;
+  app: RunParts | undefined;
 }
 
 /** `result` without its type and envelope. `is_error` ⇔ `subtype` is not success ⇔ the exit code is not 0. */
@@ -27,7 +35,7 @@ export function resultFields(outcome: RunOutcome, facts: ResultFacts): object {
     error: outcome.error ? errorFields(outcome.error) : null,
     num_turns: state?.turns ?? 0,
     num_tool_calls: state?.toolCalls ?? 0,
-    stop_reason: outcome.stopReason ?? null,
+    stop_reason: wireStopReason(outcome.stopReason),
     duration_ms: facts.durationMs,
     duration_api_ms: Math.round(state?.apiMs ?? 0),
     duration_tool_ms: Math.round(state?.toolMs ?? 0),

@@ -5,6 +5,7 @@
 
 import type { AgentEvent, AgentOrigin } from "../agent/events.ts";
 import type { AssistantMessage, ToolResultMessage, Usage } from "../message.ts";
+import { escapeLineEnds } from "../printable.ts";
 
 /** Version of this event format, sent in `system/init`. */
 export const STREAM_SCHEMA = 1;
@@ -108,11 +109,15 @@ export class StreamJson {
   }
 }
 
-/** JSON with secrets taken out of string values, never out of keys or structure. */
+/**
+ * JSON with secrets taken out of string values, never out of keys or structure. What some readers take
+ * for the end of a line, and what a terminal takes for a command, is escaped.
+ */
 export function encodeLine(value: unknown, redact: (text: string) => string): string {
-  return JSON.stringify(value, (_key, item: unknown) =>
+  const json = JSON.stringify(value, (_key, item: unknown) =>
     typeof item === "string" ? redact(item).toWellFormed() : item,
   );
+  return escapeLineEnds(json);
 }
 
 /** Usage in the names that parsers know. */
@@ -125,6 +130,16 @@ export function wireUsage(usage: Usage): object {
     ...(usage.reasoning !== undefined && { reasoning_tokens: usage.reasoning }),
     total_tokens: usage.totalTokens,
   };
+}
+
+/** A stop reason in the names that parsers know; others stay as they are. */
+export function wireStopReason(reason: string | undefined): string | null {
+  const names: Record<string, string> = {
+    stop: "end_turn",
+    toolUse: "tool_use",
+    length: "max_tokens",
+  };
+  return reason === undefined ? null : (names[reason] ?? reason);
 }
 
 /** The `system` line of an event that has one. */
@@ -185,10 +200,12 @@ function assistantMessage(message: AssistantMessage): object {
     };
   });
   return {
+    id: message.responseId ?? null,
+    type: "message",
     role: "assistant",
     model: `${message.provider}/${message.model}`,
     content,
-    stop_reason: message.stopReason,
+    stop_reason: wireStopReason(message.stopReason),
     usage: wireUsage(message.usage),
   };
 }
