@@ -6,6 +6,7 @@ import { buildSystemPrompt, type SystemPromptInput } from "./agent/prompt.ts";
 import type { Skill } from "./agent/skill.ts";
 import { discoverSkills, type SkillSet } from "./agent/skills.ts";
 import type { KernelHost, KernelPartsOptions } from "./app-kernel.ts";
+import { knownPython } from "./app-packages.ts";
 import type { Config } from "./config.ts";
 import { loadAssets } from "./kernel/assets.ts";
 
@@ -27,9 +28,11 @@ export async function readProject(config: Config, host: KernelHost): Promise<Pro
     : { files: [], warnings: [] };
   const found = skillsBelow(config, (await host.assets()).root);
   const branch = repositoryRoot && currentBranch(repositoryRoot);
+  const python = knownPython(config);
   const input = {
     ...(prompt.systemPrompt !== undefined && { base: prompt.systemPrompt }),
     ...(prompt.appendSystemPrompt !== undefined && { append: prompt.appendSystemPrompt }),
+    ...(python && { python }),
     skills: found.skills,
     contextFiles: context.files,
     facts: {

@@ -16,10 +16,16 @@ export function openSession(config: Config): Session {
   const path = savedSession(config);
   if (path !== undefined && session.fork)
     return forkSession(path, { ...options, home: environment.home });
-  if (path !== undefined) return Session.open(path);
+  if (path !== undefined) return renamed(Session.open(path), session.name);
   return session.save
     ? Session.create({ ...options, home: environment.home })
     : Session.inMemory(options);
+}
+
+/** A session that goes on under another name, if one is given. */
+function renamed(session: Session, name: string | undefined): Session {
+  if (name !== undefined && name !== session.name) session.append({ type: "session_info", name });
+  return session;
 }
 
 /** The file of the session to go on with; undefined for a new one. */
