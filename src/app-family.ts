@@ -93,7 +93,8 @@ class Family {
       {
         ...spec,
         systemPrompt: parts.reading.promptFor({
-          maySpawn: depth < maxDepth,
+          // A kernel that somebody else started has no way to ask for sub-agents.
+          maySpawn: depth < maxDepth && parts.config.kernel.existing === undefined,
           ...(origin && { subagentName: self.name }),
         }),
         handlers: () =>
