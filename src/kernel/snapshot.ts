@@ -52,6 +52,8 @@ export class SnapshotScheduler {
   readonly #debounceMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dirty = false;
+  /** The time came while a cell ran: the next moment between two cells is taken. */
+  #overdue = false;
   #enabled = true;
 
   constructor(kernel: Kernel, dir: string, debounceMs = DEBOUNCE_MS) {
@@ -64,25 +66,26 @@ export class SnapshotScheduler {
   onCellEnded(ok: boolean): void {
     if (!ok || !this.#enabled) return;
     this.#dirty = true;
-    this.#schedule();
+    if (this.#overdue) void this.#save();
+    else this.#schedule();
   }
 
   /** Saves what is due now and waits, bounded, until it is on disk. */
   async flush(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#unschedule();
     if ((await within(this.#flush(), FLUSH_TIMEOUT_MS)) === TIMED_OUT)
       debug("snapshot", `the last snapshot took more than ${FLUSH_TIMEOUT_MS} ms`);
   }
 
   /** No more snapshots: the kernel is about to be thrown away. */
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#unschedule();
     this.#enabled = false;
   }
 
   /** Persists, then removes oversized variables from the namespace; undefined when that was not possible. */
   async prune(): Promise<PruneReport | undefined> {
-    clearTimeout(this.#timer);
+    this.#unschedule();
     if (!this.#canSave) return undefined;
     this.#dirty = false;
     const timeoutMs = contract.limits.snapshot_seconds * 1000 * 2 + SAVER_GRACE_MS;
@@ -94,9 +97,19 @@ export class SnapshotScheduler {
     return this.#enabled && !this.#kernel.goneReason && !this.#kernel.busy;
   }
 
+  /** From the first cell of several on, so that cells that never pause are saved too. */
   #schedule(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#overdue = this.#kernel.busy;
+      void this.#save();
+    }, this.#debounceMs);
+  }
+
+  #unschedule(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#save(), this.#debounceMs);
+    this.#timer = undefined;
+    this.#overdue = false;
   }
 
   async #flush(): Promise<void> {
@@ -110,6 +123,7 @@ export class SnapshotScheduler {
   async #save(): Promise<boolean> {
     if (!this.#canSave) return false;
     this.#dirty = false;
+    this.#overdue = false;
     const answer = await this.#call("snapshot", this.#args(), { timeoutMs: CALL_TIMEOUT_MS });
     const { started, pid } = (answer ?? {}) as { started?: boolean; pid?: number };
     if (started || pid === undefined) return started === true;

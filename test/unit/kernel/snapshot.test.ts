@@ -116,6 +116,26 @@ describe("a snapshot", () => {
     await running;
   });
 
+  test("whose time came while a cell ran is taken before the next one", async () => {
+    using dir = new TempDir();
+    const { scripted, untilCalled } = await kernelAnswering(STARTED);
+    await using _ = scripted;
+    const scheduler = new SnapshotScheduler(scripted.kernel, dir.path, 0);
+    const running = scripted.run("stuck");
+    await scripted.wire.request("execute_request");
+    scheduler.onCellEnded(true);
+    // The timer has fired by now: timers fire in the order of their times.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    scripted.cells[0]?.reply().idle();
+    await running;
+    scheduler.onCellEnded(true);
+    await Promise.all([scripted.run("next"), untilCalled("snapshot")]);
+    const order = scripted.wire.requests.map(({ header }) => header.msg_type);
+    expect(order.lastIndexOf("execute_request")).toBeGreaterThan(
+      order.indexOf(contract.call.request),
+    );
+  });
+
   test("that Python can't make costs nothing but itself", async () => {
     using dir = new TempDir();
     const { scripted } = await kernelAnswering({});
