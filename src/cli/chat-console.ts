@@ -34,6 +34,9 @@ export interface ConsoleOptions {
   onHangup(): void;
 }
 
+/** How long output waits to be written above a prompt, so that a fast stream does not redraw it each time. */
+const REDRAW_MS = 40;
+
 /** A window that does not tell its size, such as a serial line. */
 const DEFAULT_SIZE = { columns: 80, rows: 24 };
 
@@ -57,6 +60,7 @@ export class ChatConsole implements Disposable {
       write: (text) => options.stdout.write(text),
       size: windowSize,
       color: options.color,
+      later: (callback) => void setTimeout(callback, REDRAW_MS),
     });
     this.#prompt = new PromptLine({
       screen: this.screen,
@@ -86,17 +90,18 @@ export class ChatConsole implements Disposable {
     const entered = this.#entered.shift();
     if (entered !== undefined) return entered;
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
-    const onAbort = () => resolve(undefined);
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#waiting = resolve;
-    this.#prompt.setWorking(false);
-    try {
-      return await promise;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
+    const onAbort = () => finish(undefined);
+    const finish = (line: string | undefined) => {
+      // At once: further keys of the same moment are for what comes next.
       this.#waiting = undefined;
+      signal.removeEventListener("abort", onAbort);
       this.#prompt.setWorking(true);
-    }
+      resolve(line);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#waiting = finish;
+    this.#prompt.setWorking(false);
+    return await promise;
   }
 
   /** Lets `work` hear the person while `run` goes on. */
@@ -128,8 +133,6 @@ export class ChatConsole implements Disposable {
   #onEnter(text: string): void {
     this.#mayLeave = false;
     if (this.#waiting) {
-      // At once: the prompt must not show again before the work has begun.
-      this.#prompt.setWorking(true);
       this.#waiting(text);
     } else if (this.#work?.onEnter) {
       this.#work.onEnter(text);

@@ -20,6 +20,8 @@ export interface ScreenOptions {
   write(text: string): void;
   size(): ScreenSize;
   color: boolean;
+  /** Calls back a little later; output that comes meanwhile is written above the prompt together. */
+  later(callback: () => void): void;
 }
 
 /** A prompt to show. */
@@ -38,6 +40,8 @@ export class ChatScreen {
   #prompt: Prompt | undefined;
   /** Output since its last line break: what has to be written again when the prompt made room for it. */
   #openLine = "";
+  /** Output that waits to be written above the prompt. */
+  #held = "";
 
   constructor(options: ScreenOptions) {
     this.#options = options;
@@ -47,8 +51,28 @@ export class ChatScreen {
   /** Writes output: above the prompt, where one is shown. */
   write(text: string): void {
     if (text === "") return;
-    const before = this.#removePrompt();
-    this.#options.write(before + text + this.#afterOutput(text));
+    if (!this.#prompt) return this.#advance(text);
+    const isFirst = this.#held === "";
+    this.#held += text;
+    if (isFirst) this.#options.later(() => this.#release());
+  }
+
+  /** Writes whole lines: above a line of output that is still open. */
+  insert(lines: string): void {
+    this.#release();
+    const prompt = this.#prompt;
+    if (prompt) this.hidePrompt();
+    const openLine = this.#openLine;
+    const rows = openLine === "" ? 0 : this.#rowsOf(openLine);
+    if (rows > this.#options.size().rows) {
+      // It can't be moved down any more: what follows goes on in a line of its own.
+      this.#openLine = "";
+      this.#options.write(`\n${lines}`);
+    } else {
+      const erase = rows === 0 ? "" : `${moveUp(rows - 1)}\r\x1b[J`;
+      this.#options.write(`${erase}${lines}${openLine}`);
+    }
+    if (prompt) this.showPrompt(prompt);
   }
 
   /** Shows a prompt, or what became of it. */
@@ -63,18 +87,18 @@ export class ChatScreen {
     const before = this.#removePrompt();
     this.#prompt = undefined;
     this.#options.write(before);
+    this.#release();
   }
 
   /** Takes the prompt away and leaves what was entered in the output, above a line that is still open. */
   enterPrompt(prompt: Prompt): void {
     this.hidePrompt();
-    const openLine = this.#openLine;
-    const erase = openLine === "" ? "" : `${moveUp(this.#rowsOf(openLine) - 1)}\r\x1b[J`;
-    this.#options.write(`${erase}${this.#echo(prompt)}\n${openLine}`);
+    this.insert(`${this.#echo(prompt)}\n`);
   }
 
   /** Begins at the top of an empty window. */
   clear(): void {
+    this.#release();
     this.#area.forget();
     this.#openLine = "";
     this.#options.write(`\x1b[H\x1b[2J${this.#prompt ? this.#draw() : ""}`);
@@ -116,6 +140,18 @@ export class ChatScreen {
       return erase;
     }
     return `${erase}${moveUp(openRows)}\r\x1b[J${this.#openLine}`;
+  }
+
+  /** Writes what was held back. */
+  #release(): void {
+    const held = this.#held;
+    this.#held = "";
+    if (held !== "") this.#advance(held);
+  }
+
+  #advance(text: string): void {
+    const before = this.#removePrompt();
+    this.#options.write(before + text + this.#afterOutput(text));
   }
 
   /** Keeps track of the open line, and draws the prompt again. */

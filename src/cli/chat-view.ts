@@ -6,27 +6,35 @@ import type { AgentApp } from "../app.ts";
 import { printable } from "../printable.ts";
 import { formatDuration, ProgressLines, type ProgressOptions } from "./progress.ts";
 
+/** What a view writes with. */
+export interface ChatViewOptions extends Omit<ProgressOptions, "detail"> {
+  /** Writes whole lines above a line that is still open. */
+  insert(lines: string): void;
+}
+
 /** See the head of this file. */
 export class ChatView {
   readonly #lines: ProgressLines;
+  readonly #insert: (lines: string) => void;
   readonly #color: ReturnType<typeof pc.createColors>;
   /** What the present reply has shown so far. */
   #shown: "nothing" | "thinking" | "text" = "nothing";
   #started = 0;
 
-  constructor(options: Omit<ProgressOptions, "detail">) {
+  constructor(options: ChatViewOptions) {
+    this.#insert = (text) => options.insert(options.redact(text));
     this.#lines = new ProgressLines({ ...options, detail: "full" });
     this.#color = pc.createColors(options.color);
   }
 
-  /** One line of the answer's kind. */
-  line(text: string): void {
-    this.#lines.line(text);
+  /** Lines about what the person asked for; a line of the answer that is still open goes on below. */
+  show(text: string): void {
+    this.#insert(`${text}\n`);
   }
 
-  /** One line of the program's own. */
+  /** A line of the program's own, in the same place. */
   say(text: string): void {
-    this.#lines.line(this.#color.dim(text));
+    this.show(this.#color.dim(text));
   }
 
   /** One line about what went wrong. */
@@ -53,7 +61,7 @@ export class ChatView {
     const { percent } = app.context.status();
     const time = formatDuration(performance.now() - this.#started);
     this.say(`${time} · context ${percent} % full`);
-    this.line("");
+    this.show("");
   }
 
   /** Shows what an event means. */
@@ -64,18 +72,23 @@ export class ChatView {
         this.#shown = "nothing";
         return this.#lines.onEvent(event);
       case "thinking_delta":
-        if (this.#shown === "nothing") this.say("thinking…");
+        if (this.#shown === "nothing") this.#aside("thinking…");
         if (this.#shown === "nothing") this.#shown = "thinking";
         return;
       case "text_delta":
         this.#shown = "text";
         return this.#lines.text(printable(event.text.replaceAll("\r", "")));
       case "reply_restart":
-        if (this.#shown === "text") this.say("(the reply broke off here and starts over)");
+        if (this.#shown === "text") this.#aside("(the reply broke off here and starts over)");
         this.#shown = "nothing";
         return;
       default:
         return this.#lines.onEvent(event);
     }
+  }
+
+  /** A line of the program's own, after what was shown so far. */
+  #aside(text: string): void {
+    this.#lines.line(this.#color.dim(text));
   }
 }

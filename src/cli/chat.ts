@@ -14,6 +14,7 @@ import { CHAT_COMMANDS, type CommandHost } from "./chat-commands.ts";
 import { ChatConsole } from "./chat-console.ts";
 import { completeCommand, readLine, type ChatLine } from "./chat-line.ts";
 import { askWhenBusy } from "./chat-question.ts";
+import { recapLines } from "./chat-recap.ts";
 import { ChatTurn } from "./chat-turn.ts";
 import { ChatView } from "./chat-view.ts";
 import type { CommandContext } from "./context.ts";
@@ -68,6 +69,7 @@ class TerminalChat implements CommandHost {
     });
     this.#view = new ChatView({
       write: (text) => this.#console.screen.write(text),
+      insert: (lines) => this.#console.screen.insert(lines),
       color,
       redact: (text) => this.chat.redact(text),
     });
@@ -102,7 +104,7 @@ class TerminalChat implements CommandHost {
   }
 
   show(text: string): void {
-    this.#view.line(text);
+    this.#view.show(text);
   }
 
   say(text: string): void {
@@ -182,6 +184,7 @@ class TerminalChat implements CommandHost {
     const resumed = messages === 0 ? "" : `, ${messages} messages so far`;
     this.say(`${modelName} · session ${name}${resumed}`);
     this.#warn(warnings);
+    for (const line of recapLines(session.entries)) this.say(line);
   }
 
   #warn(warnings: readonly string[]): void {

@@ -1,5 +1,6 @@
 /** The compiled chat in a terminal of its own, against a scripted provider. */
 
+import { expect } from "bun:test";
 import { resolve } from "node:path";
 import { processesOf } from "./processes.ts";
 import { PROGRAM, UserHome } from "./program.ts";
@@ -7,6 +8,8 @@ import { ProviderServer, type ServedScript } from "./provider-server.ts";
 import { TmuxWindow } from "./tmux.ts";
 
 const KERNEL_VENV = resolve(import.meta.dir, "../../.cache/e2e/kernel-venv");
+
+const SANE_MODES = ["echo", "icanon", "icrnl", "isig", "opost"];
 
 /** How to start a chat. */
 export interface ChatOptions {
@@ -81,6 +84,22 @@ export class Chat implements AsyncDisposable {
   /** Resolves when the program and all that it started have ended. */
   async untilGone(): Promise<void> {
     await this.window.waitFor(() => this.processes().length === 0);
+  }
+
+  /** The exit code of the last program in the shell. */
+  async exitCode(): Promise<string> {
+    await this.window.enter("echo exit=$?.");
+    const screen = await this.window.waitFor(/\nexit=\d+\.\n\$$/);
+    return /exit=(\d+)\.\n\$$/.exec(screen)?.[1] as string;
+  }
+
+  /** Fails unless the terminal is in the mode that a shell expects, and pastes without brackets. */
+  async expectSaneTerminal(): Promise<void> {
+    await this.window.enter(
+      "clear; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo|isig|icrnl|opost);?$'",
+    );
+    const screen = await this.window.waitFor(/opost[\s\S]*\n\$$/);
+    expect(screen.split("\n").slice(0, -1).sort()).toEqual(SANE_MODES);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -24,6 +24,7 @@ export type Wanted = string | RegExp | ((screen: string) => boolean);
 export class TmuxWindow implements AsyncDisposable {
   readonly #dir: TempDir;
   readonly #env: Record<string, string>;
+  #isClosed = false;
 
   private constructor(dir: TempDir, env: Record<string, string>) {
     this.#dir = dir;
@@ -95,8 +96,15 @@ export class TmuxWindow implements AsyncDisposable {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Closes the window, as when the person closes the terminal's. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await this.#tmux("kill-server");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
     this.#dir[Symbol.dispose]();
   }
 

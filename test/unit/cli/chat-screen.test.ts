@@ -8,6 +8,7 @@ function screenOf(columns: number, rows = 24): { grid: ScreenGrid; screen: ChatS
     write: (text) => grid.write(text),
     size: () => ({ columns, rows }),
     color: false,
+    later: (callback) => callback(),
   });
   return { grid, screen };
 }
@@ -18,7 +19,12 @@ describe("a chat's screen", () => {
   test("writes output without a prompt as it is", () => {
     let written = "";
     const size = () => ({ columns: 20, rows: 5 });
-    const screen = new ChatScreen({ write: (text) => (written += text), size, color: false });
+    const screen = new ChatScreen({
+      write: (text) => (written += text),
+      size,
+      color: false,
+      later: () => undefined,
+    });
     for (const part of ["one ", "line\n", "and ", "another"]) screen.write(part);
     expect(written).toBe("one line\nand another");
   });
@@ -69,6 +75,47 @@ describe("a chat's screen", () => {
     screen.enterPrompt(prompt("be brief"));
     screen.write("ty-two.\n");
     expect(grid.text).toBe("before\n> be brief\nThe answer is forty-two.");
+  });
+
+  test("writes what comes in quick succession above the prompt at once, and before anything else", () => {
+    const written: string[] = [];
+    const waiting: Array<() => void> = [];
+    const screen = new ChatScreen({
+      write: (text) => written.push(text),
+      size: () => ({ columns: 20, rows: 5 }),
+      color: false,
+      later: (callback) => waiting.push(callback),
+    });
+    screen.showPrompt(prompt("p"));
+    written.length = 0;
+    for (const piece of ["one", " line", "\n"]) screen.write(piece);
+    expect([written.length, waiting.length]).toEqual([0, 1]);
+    waiting.shift()?.();
+    expect(written.join("")).toContain("one line\n");
+    screen.write("two\n");
+    screen.hidePrompt();
+    screen.write("three\n");
+    expect(written.join("")).toMatch(/two\n.*three\n$/s);
+  });
+
+  test("inserts lines above a line that is still open, with a prompt and without", () => {
+    const { grid, screen } = screenOf(10);
+    screen.write("first\na line of two");
+    screen.insert("note 1\n");
+    screen.write(" rows");
+    screen.showPrompt(prompt("typed"));
+    screen.insert("note 2\n");
+    screen.hidePrompt();
+    screen.write(".");
+    expect(grid.text).toBe("first\nnote 1\nnote 2\na line of\ntwo rows.");
+  });
+
+  test("inserts lines below an open line that does not fit into the window", () => {
+    const { grid, screen } = screenOf(10, 3);
+    screen.write("0123456789".repeat(4));
+    screen.insert("note\n");
+    screen.write("more");
+    expect(grid.text).toBe(`${"0123456789\n".repeat(4)}note\nmore`);
   });
 
   test("keeps a long text's beginning in the output, and says how much it left out", () => {
@@ -154,12 +201,17 @@ describe("output and a prompt that is edited", () => {
     for (let seed = 1; seed <= 60; seed += 1) {
       const next = numbers(seed);
       const { grid, screen } = screenOf(columns, 60);
-      const plain = new ScreenGrid(columns, 60);
+      let output = "";
       for (let step = 0; step < 30; step += 1) {
-        if (next(2) === 0) {
+        const what = next(5);
+        if (what < 2) {
           const piece = PIECES[next(PIECES.length)] as string;
           screen.write(piece);
-          plain.write(piece);
+          output += piece;
+        } else if (what === 2) {
+          screen.insert("a note\n");
+          const openAt = output.lastIndexOf("\n") + 1;
+          output = `${output.slice(0, openAt)}a note\n${output.slice(openAt)}`;
         } else {
           const text = Array.from({ length: next(4) }, () => PIECES[next(PIECES.length)]).join("");
           if (text === "") screen.hidePrompt();
@@ -167,6 +219,8 @@ describe("output and a prompt that is edited", () => {
         }
       }
       screen.hidePrompt();
+      const plain = new ScreenGrid(columns, 60);
+      plain.write(output);
       expect(grid.text).toBe(plain.text);
       expect(grid.cursor).toEqual(plain.cursor);
     }
