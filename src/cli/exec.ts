@@ -86,6 +86,8 @@ class HeadlessRun {
       outcome = outcomeOf(error);
       if (!app) this.#openFailed();
     }
+    // What still works for a run that is over would only speak after its last line.
+    app?.stopAgents("the run has ended");
     const exitCode = this.#exitCode(outcome);
     this.#output.report(outcome, exitCode);
     interruption.stop();
@@ -95,7 +97,10 @@ class HeadlessRun {
 
   #readPrompt(words: readonly string[]): Promise<PromptInput> {
     const file = this.#context.args.options.get("prompt-file");
-    return readPrompt({ words, stdin: this.#config.stdin, ...(file !== undefined && { file }) });
+    const { stdin, prompt } = this.#config;
+    // A goal says what to do; a prompt beside it is not needed.
+    const said = words.length === 0 && file === undefined && prompt.goal ? [prompt.goal] : words;
+    return readPrompt({ words: said, stdin, ...(file !== undefined && { file }) });
   }
 
   async #openApp(): Promise<AgentApp> {
