@@ -102,7 +102,8 @@ export class Execution {
       return true;
     }
     this.#ran = true;
-    if (this.#isSettled) return false;
+    // That the interrupt ended it at last is no news to whoever was told of the interrupt.
+    if (this.#isSettled) return message.header.msg_type === "error";
     const output = outputOf(message);
     if (!output) return true;
     this.#noteError(output);
