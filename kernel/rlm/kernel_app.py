@@ -202,12 +202,11 @@ class KernelApp(IPKernelApp):
 def private_environment(ipython_dir: str) -> Iterator[None]:
     """The environment in which IPython's shell is made.
 
-    It would look for its folder at home, put an active virtual environment in front of `sys.path`, and
-    set variables that ask programs for colours. Afterwards the environment is what it was.
+    It would look for its folder at home, and set variables that ask programs for colours. Afterwards
+    the environment is what it was.
     """
     before = dict(os.environ)
     os.environ["IPYTHONDIR"] = ipython_dir
-    os.environ.pop("VIRTUAL_ENV", None)
     try:
         yield
     finally:

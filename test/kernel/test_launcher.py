@@ -14,7 +14,7 @@ from support import LAUNCHER, KernelDied, is_alive, start_kernel
 
 # A project may have files of these names; each would break or change a kernel that imported it.
 SHADOWING = (
-    "IPython", "asyncio", "bootstrap", "ipykernel", "json", "jupyter_client", "launcher", "logging",
+    "IPython", "asyncio", "bootstrap", "colorsys", "ipykernel", "json", "jupyter_client", "launcher", "logging",
     "queue", "random", "rlm", "sitecustomize", "tempfile", "tornado", "traitlets", "usercustomize", "zmq",
 )
 
@@ -74,7 +74,7 @@ class Project(unittest.TestCase):
         for name in SHADOWING:
             self.write(f"{name}.py", "raise SystemExit('a file of the project was imported')")
         with start_kernel(self.folder, env={"PYTHONPATH": self.folder}, bootstrap={}) as kernel:
-            cell = kernel.run("import random, queue, json, IPython\nrandom.__file__")
+            cell = kernel.run("import random, queue, json, IPython, colorsys\nrandom.__file__, colorsys.__file__")
             self.assertNotIn(self.folder, cell.result)
             self.assertEqual(kernel.run("%%bash\necho fine").stdout.splitlines()[0], "fine")
 
@@ -139,15 +139,17 @@ class Surroundings(unittest.TestCase):
             self.assertEqual(kernel.run(code).result, repr(b"[0, 1, 2, 3]\n"))
 
     def test_signals_that_the_starter_ignored_work_in_the_kernel_and_its_children(self) -> None:
-        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signals = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1)
+        before = [signal.signal(signum, signal.SIG_IGN) for signum in signals]
         try:
             kernel = start_kernel()
         finally:
-            signal.signal(signal.SIGHUP, before)
+            for signum, handler in zip(signals, before):
+                signal.signal(signum, handler)
         with kernel:
             code = "import subprocess; print(subprocess.getoutput('grep SigIgn /proc/self/status'))"
             ignored = int(kernel.run(code).stdout.split()[1], 16)
-            self.assertFalse(ignored & (1 << (signal.SIGHUP - 1)))
+            self.assertEqual([s for s in signals if ignored & (1 << (s - 1))], [])
 
     def test_the_kernel_leads_a_session_without_a_terminal(self) -> None:
         with start_kernel() as kernel:

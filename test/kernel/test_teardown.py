@@ -13,8 +13,8 @@ from pathlib import Path
 
 from support import LAUNCHER, RunningKernel, is_alive, start_kernel, wait_until
 
-# A child that ignores what a polite end sends.
-STUBBORN = "trap '' INT TERM; while :; do sleep 0.1; done"
+# A child that goes on, whatever a polite end sends; it does not ignore SIGHUP, which would spare it.
+STUBBORN = "trap '' INT; trap : TERM HUP; while :; do sleep 0.1; done"
 
 
 def start_child(kernel: RunningKernel, shell_command: str) -> int:
