@@ -4,6 +4,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { abort } from "./abort.ts";
+import { delegation } from "./delegation.ts";
 import { cold, flood, roundTrip } from "./kernel-client.ts";
 import { fork, many } from "./fork.ts";
 import { memory, snapshot } from "./load.ts";
@@ -32,6 +33,7 @@ const BENCHMARKS: Record<string, (python: string) => Promise<Figure[]>> = {
   turns,
   fork,
   many,
+  delegation,
   abort,
   snapshot,
   memory,
