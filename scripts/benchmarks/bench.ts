@@ -6,6 +6,7 @@ import { version } from "../../package.json";
 import { abort } from "./abort.ts";
 import { delegation } from "./delegation.ts";
 import { cold, flood, roundTrip } from "./kernel-client.ts";
+import { firstCell } from "./first-cell.ts";
 import { fork, many } from "./fork.ts";
 import { memory, snapshot } from "./load.ts";
 import { ROOT } from "./our-kernel.ts";
@@ -29,6 +30,7 @@ const BENCHMARKS: Record<string, (python: string) => Promise<Figure[]>> = {
   flood,
   publisher: publisherFlood,
   startup,
+  "first-cell": firstCell,
   hello,
   turns,
   fork,
