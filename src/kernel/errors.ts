@@ -2,10 +2,14 @@
 
 import { PrimeAgentError } from "../errors.ts";
 
-/** How a kernel process ended: an exit code or the signal that killed it (neither: unknown). */
+/** Lines of a dead process's stderr that a message quotes. */
+const MAX_QUOTED_LINES = 15;
+
+/** How a kernel process ended: an exit code or the signal that killed it, or `reason` where neither is known. */
 export interface KernelExit {
   code: number | null;
   signal: string | null;
+  reason?: string;
 }
 
 /** The kernel could not be started. `stderrTail` holds the last lines that it wrote. */
@@ -30,7 +34,7 @@ export class KernelDiedError extends PrimeAgentError {
   readonly stderrTail: string;
 
   constructor(exit: KernelExit, stderrTail: string) {
-    const tail = stderrTail.trim();
+    const tail = lastWords(stderrTail);
     super("kernel_died", `The kernel ended: ${describeExit(exit)}.${tail ? `\n${tail}` : ""}`);
     this.exit = exit;
     this.stderrTail = stderrTail;
@@ -86,6 +90,15 @@ export class ForkServerUnavailableError extends PrimeAgentError {
   }
 }
 
+/** The part of a process's stderr that tells why it died: a fatal error from its beginning, else the end. */
+function lastWords(stderr: string): string {
+  const fatal = stderr.lastIndexOf("Fatal Python error");
+  const lines = stderr.slice(Math.max(fatal, 0)).trim().split("\n");
+  return (fatal >= 0 ? lines.slice(0, MAX_QUOTED_LINES) : lines.slice(-MAX_QUOTED_LINES)).join(
+    "\n",
+  );
+}
+
 /** An exit in words, with the likely reason for the signals that people meet. */
 export function describeExit(exit: KernelExit): string {
   const meanings: Record<string, string> = {
@@ -101,7 +114,7 @@ export function describeExit(exit: KernelExit): string {
     const meaning = meanings[exit.signal];
     return `killed by ${exit.signal}${meaning ? ` (${meaning})` : ""}`;
   }
-  if (exit.code === null) return "for an unknown reason";
+  if (exit.code === null) return exit.reason ?? "for an unknown reason";
   return exit.code === 0
     ? "it exited with code 0 (something in the cell stopped its event loop or exited the process)"
     : `it exited with code ${exit.code}`;

@@ -17,7 +17,9 @@ import { signalName } from "./process.ts";
 import { TextTail, drainInto } from "./text-tail.ts";
 
 /** The first answer includes the template's own start; a loaded machine may need long. */
-const ANSWER_TIMEOUT_MS = 30_000;
+const FORK_TIMEOUT_MS = 30_000;
+/** A template that does not pass a signal on is disposed of, which ends its kernels. */
+const SIGNAL_TIMEOUT_MS = 2_000;
 
 interface ForkReply {
   fork_id: string;
@@ -51,7 +53,7 @@ export class ForkServer {
     try {
       this.#child = Bun.spawn([python, "-I", launcher, config], {
         cwd: "/",
-        env,
+        env: withLocale(env),
         detached: true,
         stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
         onExit: (_process, code, signal) =>
@@ -85,7 +87,7 @@ export class ForkServer {
     const listener = listenForStderr(stderrPath, stderr);
     try {
       const reply = (await this.#request("fork", {
-        config: { ...config, env, stderr_socket: stderrPath },
+        config: { ...config, env: withLocale(env), stderr_socket: stderrPath },
       })) as ServerLine & ForkReply;
       const kernel = new ForkedKernel(reply, stderr, listener, (op, fields) =>
         this.#request(op, fields),
@@ -118,10 +120,11 @@ export class ForkServer {
       this.#replies.delete(id);
       throw new ForkServerUnavailableError("its request pipe is closed", { cause: error });
     }
-    const line = await within(reply.promise, ANSWER_TIMEOUT_MS);
+    const timeoutMs = op === "fork" ? FORK_TIMEOUT_MS : SIGNAL_TIMEOUT_MS;
+    const line = await within(reply.promise, timeoutMs);
     if (line === TIMED_OUT) {
       this.dispose();
-      throw new ForkServerUnavailableError(`no answer within ${ANSWER_TIMEOUT_MS / 1000} s`);
+      throw new ForkServerUnavailableError(`no answer within ${timeoutMs / 1000} s`);
     }
     if (!line.ok) throw new ForkServerUnavailableError(line.error ?? "it refused the request");
     return line;
@@ -159,7 +162,7 @@ export class ForkServer {
   #deliver(kernel: ForkedKernel, line: ServerLine): void {
     if (line.event === "ready") kernel.onReady(line);
     if (line.event === "exit") {
-      kernel.onExit({ code: line.code ?? null, signal: signalName(line.signal) });
+      kernel.onExit({ code: line.code ?? null, signal: signalName(line.signal) }, line.error);
       this.#kernels.delete(line.fork_id as string);
     }
   }
@@ -172,7 +175,8 @@ export class ForkServer {
     for (const reply of this.#replies.values()) reply.reject(error);
     this.#replies.clear();
     // Its children watch the same pipe: without the template nobody can tell how they end.
-    for (const kernel of this.#kernels.values()) kernel.onExit({ code: null, signal: null });
+    const exit = { code: null, signal: null, reason: `its fork server ended (${reason})` };
+    for (const kernel of this.#kernels.values()) kernel.onExit(exit);
     this.#kernels.clear();
     closeSync(this.#requestFd);
   }
@@ -213,13 +217,14 @@ class ForkedKernel implements KernelProcess {
     this.#ready.resolve(line as ReadyLine);
   }
 
-  onExit(exit: KernelExit): void {
+  /** `failure` says why it never became ready. */
+  onExit(exit: KernelExit, failure?: string): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#listener.stop(true);
     this.#exit.resolve(exit);
     this.#ready.reject(
-      new KernelStartError("The forked kernel ended before it was ready.", {
+      new KernelStartError(failure ?? "The forked kernel ended before it was ready.", {
         stderrTail: this.stderrTail(),
       }),
     );
@@ -240,6 +245,17 @@ class ForkedKernel implements KernelProcess {
   release(): void {
     this.#listener.stop(true);
   }
+}
+
+/**
+ * Where no locale is set, Python sets one as it starts (PEP 538). A fork has the template's for good, so
+ * it is set for both beforehand, as Python would do it.
+ */
+function withLocale(env: Record<string, string>): Record<string, string> {
+  const { LC_ALL, LC_CTYPE, LANG } = env;
+  const locale = LC_ALL || LC_CTYPE || LANG || "C";
+  const isCoerced = !LC_ALL && (locale === "C" || locale === "POSIX");
+  return isCoerced ? { ...env, LC_CTYPE: "C.UTF-8" } : env;
 }
 
 function listenForStderr(path: string, tail: TextTail): { stop(closeActive?: boolean): void } {

@@ -36,7 +36,7 @@ export class TextTail {
   }
 
   /** The last `lines` lines, without a trailing line break. */
-  lines(lines = 20): string {
+  lines(lines = 100): string {
     return this.text.trimEnd().split("\n").slice(-lines).join("\n");
   }
 
