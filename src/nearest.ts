@@ -1,14 +1,19 @@
 /** "Did you mean": the candidates that a mistyped word is closest to. */
 
 /**
- * At most `limit` of `candidates`, the closest to `word` first; those of which more than half the
- * letters differ are left out. A word that begins a candidate counts as close.
+ * At most `limit` of `candidates`, the closest to `word` first; those of which more than `share` of
+ * the letters differ are left out. A word that begins a candidate counts as close.
  */
-export function nearest(word: string, candidates: readonly string[], limit = 3): string[] {
+export function nearest(
+  word: string,
+  candidates: readonly string[],
+  limit = 3,
+  share = 1 / 2,
+): string[] {
   const typed = word.toLowerCase();
   return candidates
     .map((candidate) => ({ candidate, distance: distanceFrom(typed, candidate.toLowerCase()) }))
-    .filter(({ distance }) => typed !== "" && distance <= typed.length / 2)
+    .filter(({ distance }) => typed !== "" && distance <= typed.length * share)
     .sort((a, b) => a.distance - b.distance)
     .slice(0, limit)
     .map(({ candidate }) => candidate);

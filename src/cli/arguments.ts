@@ -19,7 +19,7 @@ const IGNORED = IGNORED_OPTIONS.map((flags): OptionRow => ({ flags, help: "" }))
 
 /** argv, taken apart. */
 export interface Arguments {
-  /** A command's name, or "" for a prompt without one. */
+  /** A command's name, "help" for that word alone, or "" for a prompt without a command. */
   command: string;
   /** The words after the command. */
   words: string[];
@@ -93,7 +93,8 @@ export function parseArguments(argv: readonly string[]): Arguments {
       terminated = true;
     } else if (token.kind === "positional") {
       if (command === undefined && words.length === 0 && !terminated) {
-        command = commandNamed(token.value) ?? "";
+        // Behind -p, which means exec, every word belongs to the prompt.
+        command = values.has("print") ? "" : (commandNamed(token.value) ?? "");
         if (command) continue;
       }
       words.push(token.value);
@@ -101,8 +102,30 @@ export function parseArguments(argv: readonly string[]): Arguments {
       takeOption(token, specs, values);
     }
   }
+  if (command === "" && !values.has("print")) {
+    if (words.length === 1 && words[0] === "help") command = "help";
+    else checkMistyped(words);
+  }
   return { command: command ?? "", words, options: new OptionValues(values) };
 }
+
+/** A prompt that looks like a mistyped command is not sent. @throws UsageError naming the command. */
+function checkMistyped(words: readonly string[]): void {
+  const [word = "", action] = words;
+  const names = COMMANDS.map(({ usage }) => usage.split(" ", 1)[0] as string);
+  const isShort = words.length === 1 || (words.length <= 3 && ACTIONS.includes(action ?? ""));
+  const [match] = isShort ? nearest(word, names, 1, MISTYPED_SHARE) : [];
+  if (match === undefined) return;
+  throw new UsageError(`there is no command "${word}"`, {
+    hint: `Did you mean ${match}? For a prompt: prime-agent -- ${words.join(" ")}`,
+  });
+}
+
+/** So much of a command's name can be mistyped. */
+const MISTYPED_SHARE = 1 / 3;
+
+/** What follows the commands that take an action. */
+const ACTIONS = ["list", "show", "export", "path", "rm", "status", "set"];
 
 /** The help text, as cac lays it out. */
 export function helpText(version: string): string {

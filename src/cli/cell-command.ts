@@ -1,5 +1,6 @@
 /** The `cell` command: from its arguments to a kernel of its own, and back to nothing left. */
 
+import { resolve } from "node:path";
 import { credentialVariables } from "../app-credentials.ts";
 import { createKernelHost, createKernelParts } from "../app-kernel.ts";
 import { runCells, readCells } from "./cell.ts";
@@ -24,7 +25,8 @@ export async function runCellCommand({
   });
   if (config.limits.timeoutMs !== undefined) interruption.startTimeout(config.limits.timeoutMs);
   // The kernel boots while the cells are read from files or stdin.
-  const cells = readCells({ words: args.words, files: args.options.all("prompt-file") });
+  const files = args.options.all("prompt-file").map((path) => resolve(config.cwd, path));
+  const cells = readCells({ words: args.words, files });
   parts.provisioner.prewarm();
   try {
     return await runCells(await cells, parts, terminal, {

@@ -52,7 +52,7 @@ async function dispatch(
   base: Omit<CommandContext, "args">,
 ): Promise<number> {
   const args = parseArguments(argv);
-  if (args.options.has("help")) {
+  if (args.options.has("help") || args.command === "help") {
     const { helpText } = await import("./arguments.ts");
     base.terminal.stdout.write(helpText(base.version));
     return 0;

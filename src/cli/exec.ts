@@ -4,6 +4,7 @@
  * same value, and a last `result` always comes.
  */
 
+import { resolve } from "node:path";
 import type { AgentEvent, RunOutcome } from "../agent/events.ts";
 import type { AgentApp } from "../app.ts";
 import { createApp } from "../app.ts";
@@ -97,10 +98,10 @@ class HeadlessRun {
 
   #readPrompt(words: readonly string[]): Promise<PromptInput> {
     const file = this.#context.args.options.get("prompt-file");
-    const { stdin, prompt } = this.#config;
+    const { stdin, prompt, cwd } = this.#config;
     // A goal says what to do; a prompt beside it is not needed.
     const said = words.length === 0 && file === undefined && prompt.goal ? [prompt.goal] : words;
-    return readPrompt({ words: said, stdin, ...(file !== undefined && { file }) });
+    return readPrompt({ words: said, stdin, ...(file && { file: resolve(cwd, file) }) });
   }
 
   async #openApp(): Promise<AgentApp> {

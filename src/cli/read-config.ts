@@ -41,7 +41,7 @@ export function readConfig(
     settings,
     bare,
     model: modelConfig(options, environment),
-    output: outputConfig(options),
+    output: outputConfig(options, cwd),
     limits: limitConfig(options, settings),
     session: sessionConfig(options),
     prompt: promptConfig(options, settings, cwd, bare),
@@ -85,7 +85,7 @@ function modelConfig(options: OptionValues, environment: Environment): ModelConf
   });
 }
 
-function outputConfig(options: OptionValues): OutputConfig {
+function outputConfig(options: OptionValues, cwd: string): OutputConfig {
   const format = choice(options, "output-format", ["text", "json", "stream-json"] as const);
   const color = choice(options, "color", ["auto", "always", "never"] as const);
   return {
@@ -94,7 +94,9 @@ function outputConfig(options: OptionValues): OutputConfig {
     quiet: options.has("quiet"),
     verbose: options.has("verbose"),
     color: options.has("no-color") ? "never" : (color ?? "auto"),
-    ...defined({ lastMessageFile: options.get("output-last-message") }),
+    ...defined({
+      lastMessageFile: optional(options.get("output-last-message"), (path) => resolve(cwd, path)),
+    }),
   };
 }
 
@@ -170,7 +172,10 @@ function kernelConfig(
     onBusy: choice(options, "on-busy", ["cancel", "restart"] as const) ?? "cancel",
     envPass: options.all("env-pass"),
     ...defined({
-      python: options.get("python"),
+      // A bare name is looked for on PATH.
+      python: optional(options.get("python"), (path) =>
+        path.includes("/") ? resolve(cwd, expandHome(path)) : path,
+      ),
       existing: optional(options.get("existing"), (path) => resolve(cwd, path)),
       shellPath: options.get("shell-path") ?? settings.shellPath,
       commandPrefix: options.get("command-prefix") ?? settings.commandPrefix,
