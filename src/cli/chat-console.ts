@@ -5,6 +5,7 @@
 
 import { join } from "node:path";
 import { ChatScreen } from "./chat-screen.ts";
+import type { Key } from "./key-decoder.ts";
 import type { OutputStream } from "./output.ts";
 import { PromptHistory } from "./prompt-history.ts";
 import { PromptLine } from "./prompt-line.ts";
@@ -51,7 +52,7 @@ export class ChatConsole implements Disposable {
   readonly #entered: string[] = [];
   /** Waits for the next line. */
   #waiting: ((line: string | undefined) => void) | undefined;
-  /** Whether the last key was a Ctrl-C that asks for a second one. */
+  /** Whether nothing was pressed since a Ctrl-C that asks for a second one. */
   #mayLeave = false;
 
   constructor(options: ConsoleOptions) {
@@ -75,7 +76,7 @@ export class ChatConsole implements Disposable {
       },
     });
     this.#terminal = new RawTerminal({
-      onKeys: (keys) => this.#prompt.press(keys),
+      onKeys: (keys) => this.#onKeys(keys),
       onResize: () => this.#prompt.redraw(),
       onStop: () => this.#onSuspend(),
       onContinue: () => this.#onContinue(),
@@ -130,8 +131,12 @@ export class ChatConsole implements Disposable {
     this.#terminal[Symbol.dispose]();
   }
 
+  #onKeys(keys: readonly Key[]): void {
+    if (keys.some((key) => key.type !== "key" || key.name !== "ctrl-c")) this.#mayLeave = false;
+    this.#prompt.press(keys);
+  }
+
   #onEnter(text: string): void {
-    this.#mayLeave = false;
     if (this.#waiting) {
       this.#waiting(text);
     } else if (this.#work?.onEnter) {
@@ -144,10 +149,7 @@ export class ChatConsole implements Disposable {
 
   #onInterrupt(): void {
     if (!this.#waiting) return this.#work?.onInterrupt();
-    if (this.#prompt.hasText) {
-      this.#mayLeave = false;
-      return this.#prompt.abandon();
-    }
+    if (this.#prompt.hasText) return this.#prompt.abandon();
     if (this.#mayLeave) return this.#waiting(undefined);
     this.#mayLeave = true;
     this.#options.say("Nothing runs. Ctrl-C again leaves, and so does Ctrl-D.");

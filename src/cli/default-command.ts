@@ -1,5 +1,6 @@
 /** A prompt without a command: chat in a terminal, a headless run anywhere else. */
 
+import { readEnvironment, variable } from "../config.ts";
 import type { CommandContext } from "./context.ts";
 import { runExec } from "./exec.ts";
 
@@ -21,5 +22,7 @@ export async function runResume(context: CommandContext): Promise<number> {
 function isInteractive({ args, terminal }: CommandContext): boolean {
   const headless = ["print", "json", "output-format", "prompt-file", "output-last-message"];
   if (headless.some((name) => args.options.has(name))) return false;
+  // Such a terminal can't move its cursor, so it has no prompt line to edit.
+  if (variable(readEnvironment(), "TERM") === "dumb") return false;
   return process.stdin.isTTY === true && terminal.stdout.isTerminal;
 }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { Chat } from "../support/chat.ts";
+import { Chat, SANE_MODES } from "../support/chat.ts";
 
 const cell = (code: string) => ({ toolCalls: [{ name: "ipython", arguments: { code } }] });
 
@@ -157,7 +157,7 @@ describe("the prompt line", () => {
     await chat.window.waitFor("One.");
     await chat.waitForPrompt();
     await chat.window.press("C-d");
-    await chat.window.waitFor(/\$$/);
+    await chat.ended();
     const file = join(chat.user.home, ".prime/agent/history");
     expect(readFileSync(file, "utf8")).toBe('"the first prompt"\n');
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -210,11 +210,10 @@ describe("leaving", () => {
       await chat.window.waitFor("Kept.");
       await chat.waitForPrompt();
       await leave(chat);
-      const screen = await chat.window.waitFor(/resume \S+\n\$$/);
-      expect(await chat.exitCode()).toBe("0");
+      const { screen, ...ending } = await chat.ended();
+      expect(ending).toEqual({ code: 0, modes: SANE_MODES });
       await chat.untilGone();
-      await chat.expectSaneTerminal();
-      const id = /prime-agent resume (\S+)/.exec(screen)?.[1] as string;
+      const id = /prime-agent resume (\S+)\n$/.exec(screen)?.[1] as string;
       await chat.run(["resume", id]);
       await chat.waitForPrompt();
       await chat.window.enter("is it there?");
@@ -226,8 +225,7 @@ describe("leaving", () => {
   test("of a chat in which nothing was said leaves nothing", async () => {
     await using chat = await Chat.start();
     await chat.window.press("C-d");
-    const screen = await chat.window.waitFor(/\$$/);
-    expect(screen).not.toContain("resume");
+    expect((await chat.ended()).screen).not.toContain("resume");
     await chat.untilGone();
   });
 });
@@ -237,13 +235,20 @@ test("without a model the chat says what to do, and shows the demo to those who 
   await chat.run([]);
   await chat.window.waitFor(/ANTHROPIC_API_KEY[\s\S]*See the demo now\? \[y\/N\]$/);
   await chat.window.enter("n");
-  await chat.window.waitFor(/\$$/);
-  expect(await chat.exitCode()).toBe("3");
+  expect((await chat.ended()).code).toBe(3);
   await chat.run([]);
   await chat.window.waitFor("See the demo now? [y/N]");
   await chat.window.enter("y");
   await chat.window.waitFor("That was the demo");
-  await chat.window.waitFor(/\$$/);
-  expect(await chat.exitCode()).toBe("0");
-  await chat.expectSaneTerminal();
+  expect(await chat.ended()).toMatchObject({ code: 0, modes: SANE_MODES });
+});
+
+test("a terminal that can't move its cursor gets a headless run", async () => {
+  await using chat = await Chat.open({ replies: [{ text: "Plain." }] });
+  await chat.window.enter("clear; export TERM=dumb");
+  await chat.window.enter("script -qec \"$PROGRAM $FLAGS 'say hello'\" typescript");
+  await chat.window.waitFor(/Plain\.[\s\S]*success[\s\S]*\n\$$/);
+  expect(readFileSync(join(chat.user.cwd, "typescript"), "utf8")).not.toContain("\x1b");
+  await chat.window.enter("$PROGRAM");
+  await chat.window.waitFor("the prompt is empty");
 });

@@ -1,6 +1,5 @@
 /** The compiled chat in a terminal of its own, against a scripted provider. */
 
-import { expect } from "bun:test";
 import { resolve } from "node:path";
 import { processesOf } from "./processes.ts";
 import { PROGRAM, UserHome } from "./program.ts";
@@ -9,7 +8,14 @@ import { TmuxWindow } from "./tmux.ts";
 
 const KERNEL_VENV = resolve(import.meta.dir, "../../.cache/e2e/kernel-venv");
 
-const SANE_MODES = ["echo", "icanon", "icrnl", "isig", "opost"];
+/** The modes of a terminal that nobody has changed. */
+export const SANE_MODES = "icrnl opost isig icanon echo";
+
+const REPORT = [
+  "echo ended=$?",
+  "stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo|isig|icrnl|opost);?$' | xargs",
+].join("; ");
+const ENDED = /ended=(\d+)\n(.*)\n\$$/;
 
 /** How to start a chat. */
 export interface ChatOptions {
@@ -55,6 +61,7 @@ export class Chat implements AsyncDisposable {
         PRIME_AGENT_KERNEL_VENV: KERNEL_VENV,
         TEST_KEY: "a-key-for-tests",
         PROGRAM,
+        SCRIPT: `$PROGRAM $FLAGS "$@"; ${REPORT}`,
         PRIME_AGENT_MODEL: "local/test",
         FLAGS: [
           `--base-url ${server.baseUrl("openai-completions")}`,
@@ -66,9 +73,12 @@ export class Chat implements AsyncDisposable {
     return new Chat(user, server, window);
   }
 
-  /** Types the command line of the program. */
+  /**
+   * Types the command line of the program, with the flags that lead to the server. A shell that mends
+   * nothing waits for it and then prints what {@link ended} reads.
+   */
   async run(args: readonly string[]): Promise<void> {
-    await this.window.enter(`clear; $PROGRAM $FLAGS ${args.join(" ")}`);
+    await this.window.enter(`clear; sh -c "$SCRIPT" sh ${args.join(" ")}`);
   }
 
   /** Waits for an empty prompt line at the end of the screen. */
@@ -86,20 +96,11 @@ export class Chat implements AsyncDisposable {
     await this.window.waitFor(() => this.processes().length === 0);
   }
 
-  /** The exit code of the last program in the shell. */
-  async exitCode(): Promise<string> {
-    await this.window.enter("echo exit=$?.");
-    const screen = await this.window.waitFor(/\nexit=\d+\.\n\$$/);
-    return /exit=(\d+)\.\n\$$/.exec(screen)?.[1] as string;
-  }
-
-  /** Fails unless the terminal is in the mode that a shell expects, and pastes without brackets. */
-  async expectSaneTerminal(): Promise<void> {
-    await this.window.enter(
-      "clear; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo|isig|icrnl|opost);?$'",
-    );
-    const screen = await this.window.waitFor(/opost[\s\S]*\n\$$/);
-    expect(screen.split("\n").slice(0, -1).sort()).toEqual(SANE_MODES);
+  /** Waits for the program's end; its exit code, the screen, and the terminal's modes that it left. */
+  async ended(): Promise<{ code: number; screen: string; modes: string }> {
+    const screen = await this.window.waitFor(ENDED);
+    const [, code, modes = ""] = ENDED.exec(screen) as RegExpExecArray;
+    return { code: Number(code), screen: screen.replace(ENDED, ""), modes };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
