@@ -42,7 +42,19 @@ describe("the question about a busy kernel", () => {
   });
 
   test("is asked one after another when two ask at once", async () => {
-    const { ask } = questionWith(["w", "c"]);
-    expect(await Promise.all([ask(busy), ask(busy)])).toEqual(["wait", "cancel"]);
+    const asked: Array<(answer: string) => void> = [];
+    const ask = askWhenBusy({
+      say: () => undefined,
+      ask: () => new Promise((resolve) => asked.push(resolve)),
+      always: undefined,
+    });
+    const choices = [ask(busy), ask(busy)];
+    await Bun.sleep(0);
+    expect(asked.length).toBe(1);
+    asked[0]?.("w");
+    expect(await choices[0]).toBe("wait");
+    await Bun.sleep(0);
+    asked[1]?.("c");
+    expect(await choices[1]).toBe("cancel");
   });
 });

@@ -110,13 +110,19 @@ describe("a chat's screen", () => {
     expect(grid.text).toBe("first\nnote 1\nnote 2\na line of\ntwo rows.");
   });
 
-  test("inserts lines below an open line that does not fit into the window", () => {
-    const { grid, screen } = screenOf(10, 3);
-    screen.write("0123456789".repeat(4));
-    screen.insert("note\n");
-    screen.write("more");
-    expect(grid.text).toBe(`${"0123456789\n".repeat(4)}note\nmore`);
-  });
+  test.each([
+    { rows: 4, text: `note\n${"0123456789\n".repeat(4)}more` },
+    { rows: 3, text: `${"0123456789\n".repeat(4)}note\nmore` },
+  ])(
+    "inserts lines above an open line of 4 rows, below it in a window of $rows",
+    ({ rows, text }) => {
+      const { grid, screen } = screenOf(10, rows);
+      screen.write("0123456789".repeat(4));
+      screen.insert("note\n");
+      screen.write("more");
+      expect(grid.text).toBe(text);
+    },
+  );
 
   test("keeps a long text's beginning in the output, and says how much it left out", () => {
     const { grid, screen } = screenOf(40, 60);
