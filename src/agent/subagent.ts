@@ -3,7 +3,7 @@
  * it (subagents.ts); the program puts its loop and kernel together when it first works.
  */
 
-import { defer, raceWithAbort, TIMED_OUT, within, type Semaphore } from "../async.ts";
+import { defer, TIMED_OUT, within, type Semaphore } from "../async.ts";
 import { AbortedError, errorMessage } from "../errors.ts";
 import { HostRequestError } from "../kernel/host-bridge.ts";
 import { debug } from "../log.ts";
@@ -269,8 +269,6 @@ export class Subagent implements FamilyMember {
     const outcome = await agent.run(prompt, this.#abort.signal);
     if (this.#abort.signal.aborted) return;
     if (outcome.subtype !== "success") household.cancelAll(`its parent "${this.name}" failed`);
-    await raceWithAbort(household.settled() ?? Promise.resolve(), this.#abort.signal);
-    this.#chargeUsage();
     this.#end(endingOf(outcome));
   }
 

@@ -33,6 +33,10 @@ export interface TestFamilyOptions {
   maxWorking?: number;
   limits?: RunLimits;
   session?: Session;
+  /** Hears of each event as it comes. */
+  onEvent?(event: AgentEvent): void;
+  /** The summary of a compaction; throws when it must fail. */
+  summarize?(): string;
   /** Kernels that sub-agents of these names report as lost with their first cell. */
   losesKernel?: string[];
 }
@@ -120,6 +124,7 @@ export class TestFamily {
 
   readonly #take = (event: AgentEvent): void => {
     this.events.push(event);
+    this.#options.onEvent?.(event);
     for (const wake of this.#waiting.splice(0)) wake();
   };
 
@@ -143,7 +148,7 @@ export class TestFamily {
       session,
       window: () => SCRIPTED_MODEL,
       fixedTokens: 100,
-      summarize: async () => "a summary",
+      summarize: async () => this.#options.summarize?.() ?? "a summary",
       emit,
     });
     const handlers = createHostHandlers({
@@ -190,7 +195,7 @@ export class TestFamily {
   #bind(selector: string): ModelBinding {
     const id = selector.replace("scripted/", "");
     if (id === "unknown") throw new UsageError("there is no such model", { hint: "Try another." });
-    const model = { ...SCRIPTED_MODEL, id };
+    const model = { ...SCRIPTED_MODEL, id, ...(id === "unpriced" && { cost: undefined }) };
     return { model, provider: this.provider, apiKey: undefined, request: { maxRetries: 0 } };
   }
 

@@ -55,6 +55,20 @@ describe("compact", () => {
     });
   });
 
+  test("that fails is told to the model, which may rely on it", async () => {
+    const family = new TestFamily(
+      [{ when: "go", ...requests(["compact.run"]) }, { text: "done" }],
+      {
+        summarize() {
+          throw new Error("the model is gone");
+        },
+      },
+    );
+    expect((await family.run("go")).subtype).toBe("success");
+    expect(family.lastContext().at(-1)).toContain("did not happen: the model is gone.");
+    expect(family.events).toContainEqual({ type: "warning", message: "the model is gone" });
+  });
+
   test.each([
     ["a number", 5, "instructions must be a string, not 5."],
     ["a book", "x".repeat(20_000), "instructions has 20000 characters"],
@@ -66,6 +80,12 @@ describe("compact", () => {
 });
 
 describe("a payload", () => {
+  test("with half a character is mended", async () => {
+    const { handlers } = new TestFamily([]).root;
+    const { goal } = await answer(handlers, "goal.create", { objective: "half \ud83d" });
+    expect(goal.objective).toBe("half \ufffd");
+  });
+
   test.each<{ type: string; payload: Record<string, unknown>; says: string }>([
     {
       type: "rlm.run",

@@ -98,6 +98,58 @@ describe("agent_message.send", () => {
     });
   });
 
+  test("to a parent that waits is read at once", async () => {
+    const family = new TestFamily(
+      [
+        { when: "go", ...requests(spawning("ann")) },
+        { when: "rlm_child_id", text: "I wait." },
+        { when: "task of ann", ...requests(["gate", "never"]) },
+        { when: "hello", text: "noted" },
+      ],
+      { gates: { never: new Promise(() => undefined) } },
+    );
+    void family.run("go");
+    await family.until(() => family.provider.requests.length >= 3);
+    await family.inCell("ann");
+    await Bun.sleep(0);
+    const receipt = await send(family, "ann", {
+      message: "hello",
+      receiver_role: "parent",
+      receiver_name: " ",
+    });
+    expect(receipt.deliveryStatus).toBe("delivered");
+    await family.until(() => family.received().length > 0);
+    const entry = family.session.entries.find(({ type }) => type === "custom_message");
+    expect(entry).toMatchObject({ details: { from: { role: "child", sessionName: "ann" } } });
+    await family.root.subagents.dispose();
+  });
+
+  test("to a finished one is queued while all places are taken, and its failure is told to the parent", async () => {
+    const work = defer<void>();
+    const family = new TestFamily(
+      [
+        { when: "go", ...requests(spawning("a"), spawning("b")) },
+        { when: "rlm_child_id", text: "I wait." },
+        { when: "task of a", text: "A" },
+        { when: "task of b", gate: "work", text: "B" },
+        { when: "hi", failure: { kind: "server", message: "it broke" } },
+        ...Array.from({ length: 9 }, () => ({ text: "noted" })),
+      ],
+      { gates: { work: work.promise }, maxWorking: 1 },
+    );
+    const run = family.run("go");
+    await family.until(() => family.states("b").includes("running"));
+    const payload = { message: "hi", receiver_role: "sibling", receiver_name: "a" };
+    expect((await send(family, "b", payload)).deliveryStatus).toBe("queued");
+    work.resolve();
+    await run;
+    expect(family.states("a")).toEqual([
+      ...["queued", "running", "completed"],
+      ...["queued", "running", "error"],
+    ]);
+    expect(family.received().filter((text) => text.includes("it broke"))).toHaveLength(1);
+  });
+
   test("to one that works is queued, and read between two of its turns", async () => {
     const cell = defer<void>();
     const family = new TestFamily(

@@ -78,13 +78,24 @@ describe("deleting", () => {
     await run;
     expect(await remove(family, "ann")).toMatchObject({ outcome: "completed" });
     await family.root.subagents.settled();
-    expect(family.received()).toHaveLength(1);
+    expect([family.received().length, family.root.agent.inbox.size]).toEqual([1, 0]);
     const again = await answer(family.root.handlers, "rlm.run", {
       prompt: "again",
       kwargs: { name: "ann" },
     });
     expect(again.name).toBe("ann");
     await family.root.subagents.settled();
+  });
+
+  test("keeps the name until all is cleaned up, and says nothing when the parent ends meanwhile", async () => {
+    const { family } = spawned(["ann"], [{ when: "task of ann", ...requests(["gate", "never"]) }]);
+    await family.inCell("ann");
+    await remove(family, "ann");
+    const again = { prompt: "again", kwargs: { name: "ann" } };
+    const taken = await answer(family.root.handlers, "rlm.run", again);
+    expect(taken.error).toContain('The name "ann" is taken');
+    await family.root.subagents.dispose();
+    expect([family.received(), family.root.agent.inbox.size]).toEqual([[], 0]);
   });
 
   test("one that has sent its message leaves no notice", async () => {

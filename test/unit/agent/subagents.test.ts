@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
+import { Session } from "../../../src/agent/session.ts";
 import { defer } from "../../../src/async.ts";
 import type { ScriptedReply } from "../../../src/providers/scripted.ts";
 import { answer, requests, spawning, telling, TestFamily } from "../../support/agent-family.ts";
+import { TempDir } from "../../support/temp-dir.ts";
+import { user } from "../../support/transcript.ts";
 
 /** The root spawns `names` in one cell and says what it knows at each later turn. */
 function rootSpawns(...names: string[]): ScriptedReply[] {
@@ -84,7 +88,10 @@ describe("spawning", () => {
         when: "go",
         ...requests(
           ["rlm.run", { prompt: "task a", kwargs: { name: "a" } }],
-          ["rlm.run", { prompt: "task b", kwargs: { name: "b", model: "fast", thinking: "HIGH" } }],
+          [
+            "rlm.run",
+            { prompt: "task b", kwargs: { name: "b", model: "unpriced", thinking: "HIGH" } },
+          ],
         ),
       },
       { when: "rlm_child_id", text: "I wait." },
@@ -95,11 +102,16 @@ describe("spawning", () => {
     ]);
     await family.run("go");
     const models = family.provider.requests.map(({ model, effort }) => [model.id, effort]);
-    expect(models).toContainEqual(["fast", "high"]);
+    expect(models).toContainEqual(["unpriced", "high"]);
     expect(family.root.subagents.list().map(({ model }) => model)).toEqual([
       "scripted/script",
-      "scripted/fast",
+      "scripted/unpriced",
     ]);
+    expect(family.root.subagents.summaries().map(({ costKnown }) => costKnown)).toEqual([
+      true,
+      false,
+    ]);
+    expect(family.root.agent.state.costKnown).toBe(false);
   });
 
   test("ends at the depth limit, which the host decides", async () => {
@@ -149,6 +161,30 @@ describe("spawning", () => {
     expect(charges).toMatchObject([{ targetId: spawner?.id, childUsage: { totalTokens: 1133 } }]);
   });
 
+  test("ends at a hundred that can be reached", async () => {
+    const family = new TestFamily([], { maxWorking: 1 });
+    const spawn = () => answer(family.root.handlers, "rlm.run", { prompt: "p" });
+    for (let index = 0; index < 100; index += 1) await spawn();
+    expect((await spawn()).error).toStartWith("There are 100 sub-agents already");
+    await family.root.subagents.dispose();
+  });
+
+  test("below a session that can't be saved is told of as not saved", async () => {
+    using dir = new TempDir();
+    using session = Session.create({ home: dir.path, cwd: "/work" });
+    session.appendMessage(user("hello"));
+    symlinkSync("/proc", `${session.artifactsDir}/sessions`);
+    const family = new TestFamily([...rootSpawns("ann"), { text: "ok" }, { text: "ok" }], {
+      session,
+    });
+    await family.run("go");
+    expect(family.events).toContainEqual({
+      type: "warning",
+      message: expect.stringContaining("this session is not saved"),
+      agent: expect.objectContaining({ name: "ann" }),
+    });
+  });
+
   test("more than there are places for: the others are queued until one is free", async () => {
     const first = defer<void>();
     const family = new TestFamily(
@@ -169,100 +205,6 @@ describe("spawning", () => {
     first.resolve();
     await run;
     expect(family.states("b")).toEqual(["queued", "running", "completed"]);
-  });
-});
-
-describe("the end of a sub-agent", () => {
-  test("without a message to its parent leaves one notice with its last text, with one none", async () => {
-    const family = new TestFamily([
-      ...rootSpawns("silent", "talker"),
-      { when: "task of silent", text: `I found <b>it</b>. ${"x".repeat(5_000)}` },
-      { when: "task of talker", ...requests(telling("here you are")) },
-      { when: "deliveryStatus", text: "sent" },
-      { when: "agent_message", text: "noted" },
-      { when: "subagent_ended", text: "noted" },
-    ]);
-    await family.run("go");
-    const notices = family.received().filter((text) => text.includes("subagent_ended"));
-    expect(notices).toHaveLength(1);
-    expect(notices[0]).toStartWith('<subagent_ended name="silent" id="');
-    expect(notices[0]).toContain('outcome="completed"');
-    expect(notices[0]).toContain("I found <b>it</b>.");
-    expect(notices[0]).toContain("characters left out");
-    expect(notices[0]?.length).toBeLessThan(2_500);
-    expect(family.received().filter((text) => text.includes("here you are"))).toHaveLength(1);
-  });
-
-  test.each([
-    {
-      name: "failed",
-      reply: { failure: { kind: "auth" as const, message: "the key is wrong" } },
-      says: ['outcome="error"', "the key is wrong"],
-      state: "error",
-    },
-    {
-      name: "unstartable",
-      reply: {},
-      says: ["could not be started", "the disk is full"],
-      state: "error",
-    },
-    {
-      name: "bereft",
-      reply: requests(["goal.get"]),
-      says: ['outcome="completed"', "Its kernel died meanwhile: killed by SIGKILL", "I gave up."],
-      state: "completed",
-    },
-  ])("$name leaves one notice that says why", async ({ name, reply, says, state }) => {
-    const family = new TestFamily(
-      [
-        ...rootSpawns(name),
-        { when: `task of ${name}`, ...reply },
-        { when: "answers", text: "I gave up." },
-        { when: "subagent_ended", text: "noted" },
-      ],
-      { losesKernel: ["bereft"] },
-    );
-    expect((await family.run("go")).text).toBe("noted");
-    const notices = family.received();
-    expect(notices).toHaveLength(1);
-    for (const part of says) expect(notices[0]).toContain(part);
-    expect(family.states(name).at(-1)).toBe(state);
-  });
-
-  test("of the parent's turn is not its own: an interrupted parent gets the message later", async () => {
-    const work = defer<void>();
-    const family = new TestFamily(
-      [
-        ...rootSpawns("ann"),
-        { when: "task of ann", gate: "work", ...requests(telling("late news")) },
-        { when: "deliveryStatus", text: "sent" },
-        { when: "late news", text: "noted" },
-      ],
-      { gates: { work: work.promise } },
-    );
-    const interrupt = new AbortController();
-    const run = family.run("go", interrupt.signal);
-    await untilAnswered(family, 1);
-    interrupt.abort();
-    expect((await run).subtype).toBe("error_interrupted");
-    expect(family.states("ann")).toEqual(["queued", "running"]);
-    work.resolve();
-    await family.root.subagents.settled();
-    expect((await family.run(undefined)).text).toBe("noted");
-  });
-
-  test("comes for all when the run's budget is used up, and the run says so", async () => {
-    const forever = new Promise<void>(() => undefined);
-    const family = new TestFamily(
-      [
-        ...rootSpawns("spender", "sleeper"),
-        { when: "task of sleeper", gate: "never" },
-        { when: "task of spender", usage: { input: 5_000, output: 1 }, text: "that was a lot" },
-      ],
-      { gates: { never: forever }, limits: { maxTokens: 5_000 } },
-    );
-    expect((await family.run("go")).subtype).toBe("error_max_tokens");
-    expect(family.states("sleeper").at(-1)).toBe("cancelled");
   });
 });
 
