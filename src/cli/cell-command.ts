@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 import { credentialVariables } from "../app-credentials.ts";
 import { createKernelHost, createKernelParts } from "../app-kernel.ts";
+import { findSkills, pythonSkills } from "../app-project.ts";
 import { runCells, readCells } from "./cell.ts";
 import type { CommandContext } from "./context.ts";
 import { readConfig } from "./read-config.ts";
@@ -16,9 +17,11 @@ export async function runCellCommand({
   interruption.listen();
   const config = readConfig(args.options);
   const host = createKernelHost(config, credentialVariables(config));
+  const found = await findSkills(config);
+  for (const warning of found.warnings) terminal.stderr.write(`warning: ${warning}\n`);
   const parts = createKernelParts(host, {
     handlers: {},
-    skills: [],
+    skills: pythonSkills(found.skills),
     depth: 0,
     artifactsDir: () => undefined,
     chooseWhenBusy: async () => config.kernel.onBusy,

@@ -114,6 +114,17 @@ describe("cell", () => {
     expect(run.stdout).toBe(stdout);
   });
 
+  test("has the helpers that the model's cells have", async () => {
+    using user = new UserHome();
+    await Bun.write(`${user.cwd}/notes.txt`, "one\ntwo\n");
+    const run = await user.run([
+      "cell",
+      "await edit('notes.txt', 'two', 'three'); open('notes.txt').read()",
+    ]);
+    expectCode(run, 0);
+    expect(run.stdout).toContain("'one\\nthree\\n'");
+  });
+
   test("an error shows the traceback without escape bytes and exits 1", async () => {
     using user = new UserHome();
     const run = await user.run(["cell", "1/0", "print('not reached')"]);
