@@ -4,7 +4,8 @@
  * no cell waits for it.
  */
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import contract from "../../kernel/rlm/contract.json";
 import { TIMED_OUT, within } from "../async.ts";
 import { debug } from "../log.ts";
@@ -12,6 +13,7 @@ import type { Kernel } from "./kernel.ts";
 
 /** The file that holds the saved values, beside `kernel-state.json`. */
 export const SNAPSHOT_FILE = "kernel-state.dill";
+const MANIFEST_FILE = "kernel-state.json";
 
 /** How long after a cell the namespace is saved, so that quick cells share one snapshot. */
 const DEBOUNCE_MS = 400;
@@ -182,11 +184,28 @@ export async function restoreNamespace(
     const { restored = [], failed = [], error } = report;
     // A file that is damaged from its beginning names nothing that could be missing.
     if (error !== undefined && failed.length === 0)
-      return { restored, failed: [{ name: SNAPSHOT_FILE, reason: error }] };
-    return { restored, failed };
+      failed.push({ name: SNAPSHOT_FILE, reason: error });
+    const told = new Set([...restored, ...failed.map(({ name }) => name)]);
+    return {
+      restored,
+      failed: [...failed, ...readSkipped(dir).filter(({ name }) => !told.has(name))],
+    };
   } catch (error) {
     debug("snapshot", "restoring failed", error);
     return undefined;
+  }
+}
+
+/** The names that were there when the snapshot was written, but could not be saved. */
+function readSkipped(dir: string): NameProblem[] {
+  try {
+    const manifest = JSON.parse(readFileSync(join(dir, MANIFEST_FILE), "utf8")) as {
+      skipped?: NameProblem[];
+    };
+    return (manifest.skipped ?? []).filter(({ name, reason }) => name && reason);
+  } catch (error) {
+    debug("snapshot", "the manifest can't be read", error);
+    return [];
   }
 }
 

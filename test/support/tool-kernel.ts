@@ -26,7 +26,11 @@ import { TempDir } from "./temp-dir.ts";
 export interface ToolKernelOptions extends Partial<Omit<IpythonToolOptions, "provisioner">> {
   python?: PythonName;
   handlers?: HostHandlers;
+  /** Snapshots go into the kernel's own folder. */
   snapshots?: boolean;
+  /** Snapshots go there, and come from there. */
+  snapshotDir?: string;
+  onRestore?: ProvisionerOptions["onRestore"];
   forkServers?: ForkServers;
   transport?: "ipc" | "tcp";
   cwd?: string;
@@ -46,10 +50,12 @@ export class ToolKernel implements AsyncDisposable {
   readonly lost: Error[] = [];
 
   constructor(options: ToolKernelOptions = {}) {
-    const snapshotDir = options.snapshots ? this.dir.join("artifacts") : undefined;
+    const snapshotDir =
+      options.snapshotDir ?? (options.snapshots ? this.dir.join("artifacts") : undefined);
     this.provisioner = new IpythonKernelProvisioner({
       boot: options.boot ?? bootOwnKernel(this.bootOptions(options, snapshotDir)),
       ...(snapshotDir && { snapshotDir }),
+      ...(options.onRestore && { onRestore: options.onRestore }),
       onReady: (event) => this.ready.push(event),
       onLost: (error) => this.lost.push(error),
     });

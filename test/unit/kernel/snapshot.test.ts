@@ -188,6 +188,18 @@ describe("a restore", () => {
   });
 });
 
+test("a restore names what was there and could not be saved", async () => {
+  using dir = new TempDir();
+  const skipped = [{ name: "lock", reason: "a lock" }, { name: "a", reason: "too big then" }, {}];
+  dir.write("kernel-state.json", JSON.stringify({ skipped }));
+  const { scripted } = await kernelAnswering({ restore: { restored: ["a"], failed: [] } });
+  await using _ = scripted;
+  expect(await restoreNamespace(scripted.kernel, dir.path)).toEqual({
+    restored: ["a"],
+    failed: [{ name: "lock", reason: "a lock" }],
+  });
+});
+
 test("names are listed, but not by a kernel that is busy, fails or is gone", async () => {
   const names = [{ name: "x", description: "int" }];
   const { scripted } = await kernelAnswering({ list_names: { names } });
