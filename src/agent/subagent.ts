@@ -197,12 +197,15 @@ export class Subagent implements FamilyMember {
     return endingNotice(this, this.#ending({ outcome: "cancelled", reason: this.#error ?? "" }));
   }
 
-  /** Ends its kernel and closes its session, after a moment for work to unwind. */
-  async dispose(killAfterMs?: number): Promise<void> {
+  /** Ends its kernel and closes its session, after a moment for work to unwind; all of it in about `killAfterMs`. */
+  async dispose(killAfterMs = Number.POSITIVE_INFINITY): Promise<void> {
+    const begin = performance.now();
     this.cancel("the program ended it");
-    if (this.#working && (await within(this.#working, UNWIND_MS)) === TIMED_OUT)
+    const unwindMs = Math.min(UNWIND_MS, killAfterMs / 2);
+    if (this.#working && (await within(this.#working, unwindMs)) === TIMED_OUT)
       debug("subagent", `${this.name} did not unwind in time`);
-    if (this.#body) await this.#body.dispose(killAfterMs);
+    const leftMs = Math.max(killAfterMs - (performance.now() - begin), 0);
+    if (this.#body) await this.#body.dispose(Number.isFinite(leftMs) ? leftMs : undefined);
     else this.session.close();
   }
 
