@@ -79,6 +79,8 @@ export class Chat implements AsyncDisposable {
    */
   async run(args: readonly string[]): Promise<void> {
     await this.window.enter(`clear; sh -c "$SCRIPT" sh ${args.join(" ")}`);
+    // What an earlier run has shown must not be taken for this one's.
+    await this.window.waitFor((screen) => !screen.includes("ended="));
   }
 
   /** Waits for an empty prompt line at the end of the screen. */
