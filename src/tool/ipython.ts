@@ -59,7 +59,7 @@ export interface IpythonToolOptions {
    * Asks what to do about a busy kernel; without a person it is answered from the settings. `moot` fires
    * when the answer is not needed any more: take the question back. A throw counts as "cancel".
    */
-  chooseWhenBusy(error: KernelBusyAfterInterruptError, moot: AbortSignal): Promise<BusyChoice>;
+  chooseWhenBusy(error: KernelBusyAfterInterruptError, moot?: AbortSignal): Promise<BusyChoice>;
 }
 
 /** What a call is run with. */

@@ -118,7 +118,7 @@ describe("when an earlier cell keeps the kernel busy", () => {
   test("a question is taken back when the cell ends meanwhile, and the call goes on", async () => {
     let taken = false;
     const { boots, tool, free } = await busyTool((_error, moot) => {
-      moot.addEventListener("abort", () => (taken = true));
+      moot?.addEventListener("abort", () => (taken = true));
       free();
       return new Promise<BusyChoice>(() => undefined);
     });
@@ -131,7 +131,7 @@ describe("when an earlier cell keeps the kernel busy", () => {
     const abort = new AbortController();
     const asked = defer<AbortSignal>();
     const { boots, tool } = await busyTool((_error, moot) => {
-      asked.resolve(moot);
+      asked.resolve(moot as AbortSignal);
       return new Promise<BusyChoice>(() => undefined);
     });
     await using _ = boots;
