@@ -173,9 +173,7 @@ async function runResume(host: CommandHost, words: string): Promise<void> {
   if (words === "") {
     const options = { home: environment.home, cwd, all: false, format: undefined, json: false };
     host.show(runSessions(["list"], options).trimEnd());
-    host.say(
-      "/resume ID goes on with one; `prime-agent sessions list --all` shows other folders' too.",
-    );
+    host.say("/resume ID goes on with one, also of another folder (sessions list --all).");
     return;
   }
   const path = findSession(environment.home, words, cwd);

@@ -20,7 +20,7 @@ export interface BusyQuestion {
 export function askWhenBusy({ say, ask, always }: BusyQuestion): AskWhenBusy {
   let asking: Promise<unknown> = Promise.resolve();
   const askOnce = async (): Promise<BusyChoice> => {
-    say("An earlier cell still runs, although it was interrupted. The next cell can't start:");
+    say("An earlier cell still runs, although it was interrupted; the next one waits:");
     say("  wait     give it more time; all variables stay");
     say("  restart  end the kernel; what the last snapshot holds comes back");
     say("  cancel   don't run the next cell; the model is told");
