@@ -52,7 +52,12 @@ class AgentKernel(IPythonKernel):
             # top-level `await` would sleep on until something else woke the loop.
             signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
         children.note_cell_start(self.get_parent("shell")["header"]["msg_id"])
-        return await super().do_execute(*args, **kwargs)
+        try:
+            return await super().do_execute(*args, **kwargs)
+        finally:
+            # A cell that takes the streams away would keep ipykernel 6 from answering.
+            sys.stdout = sys.stdout or self._stdout
+            sys.stderr = sys.stderr or self._stderr
 
     async def interrupt_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Interrupts the cell, and makes sure that it notices.

@@ -87,8 +87,8 @@ def register_session(sid: int) -> None:
     It is also recorded in the kernel's folder, one `sid start_time` a line, so that the host can end
     it when the kernel was killed.
     """
-    start = process_identity.start_of(sid) or process_identity.now()
-    _kernel.sessions.append(Session(sid, start))
+    start = process_identity.start_of(sid)
+    _kernel.sessions.append(Session(sid, process_identity.now() if start is None else start))
     if len(_kernel.sessions) > PRUNE_ABOVE:
         table = processes.living()
         inhabited = {process.session for process in table.values()}

@@ -18,10 +18,13 @@ LSTART_FORMAT = "%a %b %d %H:%M:%S %Y"
 
 
 def started_at(process: Process) -> int:
-    """Its start on the clock of `now()`."""
+    """Its start on the clock of `now()`; 0, older than all else, where ps(1) writes dates in its own way."""
     if HAS_PROC:
         return int(process.started)
-    return int(time.mktime(time.strptime(process.started, LSTART_FORMAT)))
+    try:
+        return int(time.mktime(time.strptime(process.started, LSTART_FORMAT)))
+    except ValueError:
+        return 0
 
 
 def now() -> int:

@@ -68,6 +68,13 @@ class EventLoop(unittest.TestCase):
             self.assertEqual(kernel.run("await task").result, "7")
 
 
+class Streams(unittest.TestCase):
+    def test_a_cell_that_takes_the_streams_away_is_answered(self) -> None:
+        with start_kernel() as kernel:
+            kernel.run("import sys; sys.stdout = sys.stderr = None")
+            self.assertEqual(kernel.run("print(1 + 1)").stdout, "2\n")
+
+
 class Fork(unittest.TestCase):
     """A process that a cell forks ends with the cell, as a script would, and disturbs nobody."""
 
