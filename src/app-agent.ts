@@ -19,7 +19,11 @@ import type { Config } from "./config.ts";
 import type { HostHandlers } from "./kernel/host-bridge.ts";
 import type { IpythonKernelProvisioner, KernelReadyEvent } from "./kernel/provisioner.ts";
 import type { RestoreReport } from "./kernel/snapshot.ts";
+import { debug } from "./log.ts";
 import { IPYTHON_TOOL } from "./tool/ipython.ts";
+
+/** How long the first request of a resumed session waits for its kernel. */
+const REVIVAL_WAIT_MS = 5_000;
 
 /** What all agents of a run share. */
 export interface SharedParts {
@@ -60,6 +64,7 @@ export interface AgentUnit {
 export function assembleAgent(shared: SharedParts, spec: AgentSpec): AgentUnit {
   const emit = (event: AgentEventBody) =>
     shared.emit(spec.origin ? { ...event, agent: spec.origin } : event);
+  const isResumed = shared.config.kernel.existing === undefined && hasCells(spec.session);
   const parts = createKernelParts(shared.host, {
     handlers: spec.handlers(),
     skills: pythonSkills(shared.reading.skills),
@@ -69,7 +74,7 @@ export function assembleAgent(shared: SharedParts, spec: AgentSpec): AgentUnit {
     onReady: (event) => {
       emit(kernelEvent(event));
       // After a restart the next result says what is back; after a resume only this does.
-      if (!event.restarted && event.restore) agent.inbox.push(resumeNote(event.restore));
+      if (!event.restarted && isResumed) agent.inbox.push(resumeNote(event.restore));
     },
     onLost: (error) => emit({ type: "kernel", state: "lost", reason: error.message }),
     ...(spec.onLateReceipt && { onLateReceipt: spec.onLateReceipt }),
@@ -92,6 +97,7 @@ export function assembleAgent(shared: SharedParts, spec: AgentSpec): AgentUnit {
     limits: shared.config.limits,
     emit,
     prewarm: () => provisioner.prewarm(),
+    ...(isResumed && { revival: (signal) => kernelReady(provisioner, signal) }),
     context,
     ...(spec.sideWork && { sideWork: spec.sideWork }),
     ...(spec.runChecks && { runChecks: spec.runChecks }),
@@ -116,11 +122,30 @@ async function endKernel(provisioner: IpythonKernelProvisioner, killAfterMs?: nu
   await ended;
 }
 
+/** Whether cells ran in a kernel that is no more. */
+function hasCells(session: Session): boolean {
+  return session.entries.some(
+    (entry) => entry.type === "message" && entry.message.role === "toolResult",
+  );
+}
+
+/** Until the kernel can say what it holds; one that takes long says so later. */
+async function kernelReady(
+  provisioner: IpythonKernelProvisioner,
+  signal: AbortSignal,
+): Promise<void> {
+  const started = provisioner.ensure(undefined, signal).then(
+    () => undefined,
+    (error) => debug("agent", "the kernel did not start", error),
+  );
+  await within(started, REVIVAL_WAIT_MS);
+}
+
 /** Tells the model which names a resumed session's kernel has again, and which not. */
-function resumeNote({ restored, failed }: RestoreReport): InboxMessage {
+function resumeNote(report: RestoreReport = { restored: [], failed: [] }): InboxMessage {
   return {
     source: "kernel-state",
-    content: namespaceNote("resume", { names: restored, gone: failed }),
+    content: namespaceNote("resume", { names: report.restored, gone: report.failed }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Which session a run belongs to. */
 
 import { findSession, forkSession, latestSession, listSessions } from "./agent/session-store.ts";
+import { readSessionFile } from "./agent/session-file.ts";
 import { Session } from "./agent/session.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./errors.ts";
@@ -14,12 +15,25 @@ export function openSession(config: Config): Session {
     ...(session.name !== undefined && { name: session.name }),
   };
   const path = savedSession(config);
-  if (path !== undefined && session.fork)
-    return forkSession(path, { ...options, home: environment.home });
-  if (path !== undefined) return renamed(Session.open(path), session.name);
-  return session.save
-    ? Session.create({ ...options, home: environment.home })
-    : Session.inMemory(options);
+  if (!session.save) return unsavedSession(path, options);
+  if (path === undefined) return Session.create({ ...options, home: environment.home });
+  if (session.fork) return forkSession(path, { ...options, home: environment.home });
+  if (session.id !== undefined) {
+    throw new UsageError("--session-id is for a new session; a resumed one keeps its id", {
+      hint: "With --fork, the copy gets the id.",
+    });
+  }
+  return renamed(Session.open(path), session.name);
+}
+
+/** A session that leaves no trace; one that is gone on with stays as it was. */
+function unsavedSession(
+  path: string | undefined,
+  options: Parameters<typeof Session.inMemory>[0],
+): Session {
+  const session = Session.inMemory(options);
+  if (path !== undefined) session.adopt(readSessionFile(path).entries);
+  return session;
 }
 
 /** A session that goes on under another name, if one is given. */

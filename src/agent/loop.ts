@@ -62,6 +62,8 @@ export interface AgentParts {
   emit: EventSink;
   /** Starts the kernel in the background while the model thinks. */
   prewarm(): void;
+  /** Waits for the news in the inbox of what a resumed session's kernel holds; never throws. */
+  revival?(signal: AbortSignal): Promise<void>;
   context?: ContextKeeper;
   sideWork?: SideWork;
   /** Tests that must pass before success; the text of a failure goes back to the model. */
@@ -126,6 +128,7 @@ export class Agent {
     this.#parts.prewarm();
     this.#idle = false;
     try {
+      await this.#parts.revival?.(signal);
       return await this.#turns(signal);
     } catch (error) {
       if (error instanceof AbortedError) return abortedOutcome(error);

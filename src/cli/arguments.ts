@@ -70,7 +70,7 @@ interface Spec {
 export function parseArguments(argv: readonly string[]): Arguments {
   const specs = [...OPTIONS, HELP, ...IGNORED].map(specOf);
   const { tokens } = parseArgs({
-    args: [...argv],
+    args: withoutStolenOptions(argv, specs),
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -107,6 +107,17 @@ export function parseArguments(argv: readonly string[]): Arguments {
     else checkMistyped(words);
   }
   return { command: command ?? "", words, options: new OptionValues(values) };
+}
+
+/** An option whose value may be left out takes no option for it: `-r --json` is two of them. */
+function withoutStolenOptions(argv: readonly string[], specs: readonly Spec[]): string[] {
+  const optional = specs.filter(({ value }) => value === "optional");
+  const end = argv.indexOf("--");
+  return argv.map((arg, index) => {
+    const spec = optional.find((candidate) => isSpelling(candidate, arg));
+    const isAlone = spec && (end < 0 || index < end) && /^-./.test(argv[index + 1] ?? "");
+    return isAlone ? `--${spec.long}=` : arg;
+  });
 }
 
 /** A prompt that looks like a mistyped command is not sent. @throws UsageError naming the command. */
@@ -177,11 +188,16 @@ function takeOption(
   if (spec.value === "none" && token.value !== undefined) {
     throw new UsageError(`--${spec.long} takes no value`);
   }
-  if (spec.value === "required" && token.value === undefined) {
+  const isOption = !token.inlineValue && specs.some((other) => isSpelling(other, token.value));
+  if (spec.value === "required" && (token.value === undefined || isOption)) {
     throw new UsageError(`${token.rawName} needs a value`);
   }
   const given = values.get(spec.long) ?? [];
   values.set(spec.long, [...given, token.value ?? ""]);
+}
+
+function isSpelling({ long, short }: Spec, word: string | undefined): boolean {
+  return word === `--${long}` || (short !== undefined && word === `-${short}`);
 }
 
 function unknownOption(rawName: string, specs: readonly Spec[]): UsageError {
