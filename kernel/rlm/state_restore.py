@@ -32,7 +32,7 @@ _restored_folders: set[str] = set()
 
 
 def restore(shell: Any, folder: str) -> dict[str, Any] | None:
-    """`{restored, failed}`, or None when nothing was saved. What could not be saved has failed, too.
+    """`{restored, failed}`, or None when nothing was saved.
 
     Also `python_version_mismatch: {saved, now}`: functions and classes then stay away, since compiled
     code only fits the Python that made it.
@@ -53,15 +53,8 @@ def restore(shell: Any, folder: str) -> dict[str, Any] | None:
         report["error"] = damage
     if not restoring.failed and not damage:
         _restored_folders.add(os.path.realpath(folder))
-    missing = {**_never_saved(shell, folder), **restoring.failed}
-    failed = [{"name": name, "reason": reason} for name, reason in missing.items()]
+    failed = [{"name": name, "reason": reason} for name, reason in restoring.failed.items()]
     return {"restored": restoring.restored, "failed": failed, **report}
-
-
-def _never_saved(shell: Any, folder: str) -> dict[str, str]:
-    """The names that were there when the namespace was saved, and why they are not in the file."""
-    skipped = read_manifest(folder).get("skipped", [])
-    return {entry["name"]: entry["reason"] for entry in skipped if entry["name"] not in shell.user_ns}
 
 
 def is_restored(folder: str) -> bool:
