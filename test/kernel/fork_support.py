@@ -159,15 +159,16 @@ class ForkedKernel(KernelClient):
         return self.server.request("signal", fork_id=self.fork_id, signal=name, group=group)["outcome"]
 
     def close(self) -> None:
-        """Kills it and removes its folder."""
+        """Kills it and disconnects."""
         self.signal("KILL", group=True)
         wait_until(self.exit_note)
         self.disconnect()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def disconnect(self) -> None:
+        """Closes the connection, and removes the folder as the host does."""
         super().disconnect()
         self._listener.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read_stderr(self) -> None:
         try:
