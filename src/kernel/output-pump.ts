@@ -13,6 +13,9 @@ import { TextTail } from "./text-tail.ts";
 /** How many characters of late output are kept; what is older is dropped and counted. */
 const MAX_LATE_CHARS = 8_192;
 
+/** A flood leaves garbage faster than the collector comes by itself; after so much text it is called. */
+const COLLECT_AFTER_CHARS = 32_000_000;
+
 /** Output that came after its cell was over. */
 export interface LateOutput {
   text: string;
@@ -35,6 +38,7 @@ export interface PumpTargets {
 export class OutputPump {
   readonly #targets: PumpTargets;
   readonly #late = new TextTail(MAX_LATE_CHARS);
+  #sinceCollected = 0;
 
   constructor(targets: PumpTargets) {
     this.#targets = targets;
@@ -46,6 +50,7 @@ export class OutputPump {
       this.#targets.onComm(message);
       return;
     }
+    this.#boundGarbage(message.content["text"]);
     const parentId = message.parent_header.msg_id;
     if (parentId && this.#targets.toActive(parentId, message)) return;
     // Output of threads that are older than the first cell has no parent.
@@ -58,6 +63,13 @@ export class OutputPump {
     if (pushed === 0) return undefined;
     this.#late.clear();
     return { text, droppedChars: pushed - text.length };
+  }
+
+  #boundGarbage(text: unknown): void {
+    if (typeof text === "string") this.#sinceCollected += text.length;
+    if (this.#sinceCollected < COLLECT_AFTER_CHARS) return;
+    this.#sinceCollected = 0;
+    Bun.gc(true);
   }
 
   #onLate(message: JupyterMessage): void {
