@@ -77,7 +77,10 @@ export function modelSources(config: Config): ModelSources {
   return {
     env: environment.variables,
     savedKeys: readSavedKeys(environment.home),
-    ...(!bare && { customModels: readCustomModelsFile(environment.home) }),
+    // A model that is named may be one of the person's own.
+    ...((!bare || model.selector !== undefined) && {
+      customModels: readCustomModelsFile(environment.home),
+    }),
     ...(model.baseUrl !== undefined && { baseUrl: model.baseUrl }),
     ...(model.api !== undefined && { api: model.api }),
     ...(model.apiKeyEnv !== undefined && { apiKeyEnv: model.apiKeyEnv }),

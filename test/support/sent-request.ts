@@ -49,7 +49,9 @@ function toolOf(tool: any, schema: any): SentRequest["tools"][number] {
 function chatRequest(body: any): SentRequest {
   const [system, ...messages] = body.messages;
   const sent = empty(system.content);
-  sent.tools = body.tools.map((tool: any) => toolOf(tool.function, tool.function.parameters));
+  sent.tools = (body.tools ?? []).map((tool: any) =>
+    toolOf(tool.function, tool.function.parameters),
+  );
   for (const message of messages) {
     const parts = partsOf(message.content);
     const texts = parts.filter((part) => part.type === "text").map((part) => part.text);
@@ -72,7 +74,7 @@ function chatRequest(body: any): SentRequest {
 
 function responsesRequest(body: any): SentRequest {
   const sent = empty(body.instructions);
-  sent.tools = body.tools.map((tool: any) => toolOf(tool, tool.parameters));
+  sent.tools = (body.tools ?? []).map((tool: any) => toolOf(tool, tool.parameters));
   for (const item of body.input) {
     const parts = partsOf(item.content ?? item.output ?? []);
     for (const part of parts) {
@@ -91,7 +93,7 @@ function responsesRequest(body: any): SentRequest {
 
 function anthropicRequest(body: any): SentRequest {
   const sent = empty(body.system.map((block: any) => block.text).join(""));
-  sent.tools = body.tools.map((tool: any) => toolOf(tool, tool.input_schema));
+  sent.tools = (body.tools ?? []).map((tool: any) => toolOf(tool, tool.input_schema));
   for (const message of body.messages) {
     for (const block of partsOf(message.content)) {
       if (block.type === "image") sent.images.push(block.source.data);
@@ -112,7 +114,7 @@ function anthropicRequest(body: any): SentRequest {
 
 function googleRequest(body: any): SentRequest {
   const sent = empty(body.systemInstruction.parts.map((part: any) => part.text).join(""));
-  const declarations = body.tools.flatMap((tool: any) => tool.functionDeclarations);
+  const declarations = (body.tools ?? []).flatMap((tool: any) => tool.functionDeclarations);
   sent.tools = declarations.map((tool: any) =>
     toolOf(tool, tool.parametersJsonSchema ?? tool.parameters),
   );
