@@ -71,6 +71,7 @@ export function assembleAgent(shared: SharedParts, spec: AgentSpec): AgentUnit {
     depth: spec.depth,
     artifactsDir: () => spec.session.artifactsDir,
     chooseWhenBusy: shared.chooseWhenBusy,
+    vision: () => agent.binding.model.input.includes("image"),
     onReady: (event) => {
       emit(kernelEvent(event));
       // After a restart the next result says what is back; after a resume only this does.

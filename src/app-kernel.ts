@@ -43,6 +43,8 @@ export interface KernelPartsOptions {
   /** Where this session's files go; undefined when nothing is kept. */
   artifactsDir(): string | undefined;
   chooseWhenBusy: IpythonToolOptions["chooseWhenBusy"];
+  /** Whether the model sees images; asked when a kernel boots. Absent: it does. */
+  vision?(): boolean;
   onReady?: ProvisionerOptions["onReady"];
   onLost?: ProvisionerOptions["onLost"];
   onLateReceipt?(receipt: unknown): void;
@@ -53,6 +55,9 @@ export interface KernelParts {
   provisioner: IpythonKernelProvisioner;
   tool: IpythonTool;
 }
+
+/** Lets the `attach_image` skill refuse what the model could not see. */
+const BLIND = { PRIME_AGENT_VISION: "0" };
 
 /** Makes what the kernels of this process share. `credentials` are the names of variables that cells may not see. */
 export function createKernelHost(config: Config, credentials: Iterable<string>): KernelHost {
@@ -113,7 +118,9 @@ function bootOwn(
     forkServers: host.forkServers,
     cwd: config.cwd,
     paths: [config.cwd, ...pythonPath],
-    env: host.env,
+    get env() {
+      return options.vision?.() === false ? { ...host.env, ...BLIND } : host.env;
+    },
     transport: config.kernel.transport,
     runtimeDirs: [variable(config.environment, "XDG_RUNTIME_DIR") ?? ""].filter(Boolean),
     handlers: options.handlers,

@@ -100,6 +100,20 @@ describe("a headless run", () => {
   });
 });
 
+test("a model that sees no images is told so when a cell attaches one", async () => {
+  const png =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const code = `import base64; open("a.png", "wb").write(base64.b64decode("${png}")); await attach_image("a.png")`;
+  await using server = await ProviderServer.start([
+    { toolCalls: [{ name: "ipython", arguments: { code } }] },
+    { text: "done" },
+  ]);
+  using user = new UserHome();
+  const run = await user.run(["-p", ...modelFlags(server), "look"], { env: MODEL_ENV });
+  expectCode(run, 0);
+  expect(server.requests[1]?.text).toContain("ImageError");
+});
+
 describe("cell", () => {
   test.each([
     { args: ["x = 20", "x + 22"], stdout: "42\n" },
