@@ -10,6 +10,7 @@ import { createHostHandlers, type FoundModel } from "./agent/host-handlers.ts";
 import type { ModelBinding } from "./agent/loop.ts";
 import { RootMember } from "./agent/root-member.ts";
 import type { Session } from "./agent/session.ts";
+import { unreportedNotice } from "./agent/subagent-records.ts";
 import type { SubagentSpec } from "./agent/subagent.ts";
 import { Subagents, watchLimits } from "./agent/subagents.ts";
 import { assembleAgent, type AgentSpec, type AgentUnit, type SharedParts } from "./app-agent.ts";
@@ -48,6 +49,8 @@ export function assembleRoot(parts: FamilyParts, spec: RootSpec): RootAgent {
     { ...spec, depth: spec.session.depth ?? 0 },
     parts.emit,
   );
+  const lost = unreportedNotice(spec.session.entries);
+  if (lost) made.unit.agent.inbox.push(lost);
   watchLimits(made.unit.agent, parts.config.limits, made.subagents);
   return made;
 }

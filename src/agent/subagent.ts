@@ -64,6 +64,8 @@ export interface SubagentParts {
   onUsage(model: string, usage: Usage, priceKnown: boolean): void;
   /** Stores what a piece of work used. */
   charge(usage: Usage): void;
+  /** Stores that a piece of work has begun, or ended with nothing left to report. */
+  remember(state: "working" | "settled"): void;
 }
 
 /** What a run's result says about one sub-agent. */
@@ -243,6 +245,7 @@ export class Subagent implements FamilyMember {
   #startWork(): void {
     const since = this.session.entries.length;
     this.#work = { since, askedByParent: false, replied: false };
+    this.#parts.remember("working");
   }
 
   /** Works until nothing waits. Never throws. */
@@ -296,13 +299,16 @@ export class Subagent implements FamilyMember {
     return body;
   }
 
-  /** The end of a piece of work: the parent learns of it here unless it has heard from the sub-agent. */
+  /** Ends a piece of work: the parent learns of it here unless it has heard from the sub-agent. */
   #end({ outcome, reason }: Pick<Ending, "outcome" | "reason">): void {
     this.#error = reason;
     const { replied, askedByParent } = this.#work;
     if (!replied && (askedByParent || outcome === "error")) {
       const ending = this.#ending({ outcome, ...(reason !== undefined && { reason }) });
       this.parent.deliver(endingNotice(this, ending), this);
+    } else if (!replied) {
+      // Nobody waits for more; after a reply it is the reply that must arrive.
+      this.#parts.remember("settled");
     }
     this.#enter(outcome);
   }

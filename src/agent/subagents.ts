@@ -12,6 +12,7 @@ import type { Agent, ModelBinding } from "./loop.ts";
 import type { RunLimits } from "./run-state.ts";
 import { Session } from "./session.ts";
 import { checkedName, defaultName } from "./subagent-name.ts";
+import { recordSubagent } from "./subagent-records.ts";
 import {
   Subagent,
   type Household,
@@ -192,11 +193,12 @@ export class Subagents implements Household {
         ? defaultName(request.task, id, taken)
         : checkedName(request.name, taken);
     const spawner = spawningReply(parentSession, this.#options.agent().currentCall);
+    const session = childSession(parentSession, { id: sessionId, name, depth: depth + 1 });
     return new Subagent({
       id,
       name,
       depth: depth + 1,
-      session: childSession(parentSession, { id: sessionId, name, depth: depth + 1 }),
+      session,
       binding,
       parent: self,
       origin: { id, name, parentToolCallId: spawner?.callId },
@@ -208,6 +210,14 @@ export class Subagents implements Household {
       charge: (usage) => {
         if (spawner) parentSession.attributeChildUsage(spawner.entryId, usage);
       },
+      remember: (state) =>
+        recordSubagent(parentSession, {
+          id,
+          sessionId,
+          name,
+          sessionFile: session.path ?? null,
+          state,
+        }),
     });
   }
 

@@ -172,4 +172,13 @@ test("a signal while sub-agents work ends them too: the result says so and nothi
     ],
   });
   await untilGone(user.home);
+  expect(await firstRequestAfter(user)).toMatch(/had reported\.[^]*- ann \([^]*- ben \(/);
 });
+
+/** What the model reads when the session of a home is gone on with. */
+async function firstRequestAfter(user: UserHome): Promise<string> {
+  await using family = await FamilyProvider.start({ root: [{ text: "I see." }] });
+  const run = await user.run(["-p", "-c", ...family.flags, "go on"], { env });
+  expectCode(run, 0);
+  return transcript(family.requestsOf("root")[0] as RecordedRequest);
+}

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { unreportedNotice } from "../../../src/agent/subagent-records.ts";
 import { renderMessage } from "../../../src/agent/messages.ts";
 import { messageText } from "../../../src/message.ts";
 import { defer } from "../../../src/async.ts";
@@ -231,6 +232,7 @@ describe("agent_message.send", () => {
     await send(family, "ann", { message: "hi", receiver_role: "sibling", receiver_name: "ben" });
     await family.root.subagents.settled();
     expect(family.root.agent.inbox.size).toBe(0);
+    expect(unreportedNotice(family.session.entries)).toBeUndefined();
     await send(family, "main", { message: "hi", receiver_role: "child", receiver_name: "ben" });
     await family.root.subagents.settled();
     await family.run(undefined);
