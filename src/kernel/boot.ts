@@ -107,6 +107,7 @@ async function bootOnce(
   signal: AbortSignal,
 ): Promise<Omit<BootedKernel, "bootMs">> {
   const dir = makeRuntimeDir(options.runtimeDirs);
+  const snapshotDir = snapshotToRestore(options);
   let child: KernelProcess | undefined;
   let kernel: Kernel | undefined;
   try {
@@ -117,12 +118,19 @@ async function bootOnce(
       cwd: options.cwd,
       paths: options.paths,
       kernel_dir: dir,
+      ...(snapshotDir === undefined && { bootstrap: options.bootstrap }),
     };
     writeConnectionFile(config.connection_file, connection);
     child = await startProcess(runtime, config, options, signal);
     const ready = await untilReady(child, signal);
     kernel = await connectTo(child, { ...options, connection, process: child, dir }, signal);
-    const restore = await raceWithAbort(setUp(kernel, options, report), signal);
+    let restore: RestoreReport | undefined;
+    if (snapshotDir !== undefined) {
+      report("Restoring the kernel's variables…");
+      restore = await raceWithAbort(restoreNamespace(kernel, snapshotDir), signal);
+    }
+    // After the restore: our own helpers win over what was restored.
+    if (!ready.bootstrapped) await raceWithAbort(runBootstrap(kernel, options.bootstrap), signal);
     return { kernel, ready, ...(restore && { restore }) };
   } catch (error) {
     child?.signal("SIGKILL", "group");
@@ -207,28 +215,19 @@ async function untilReady(child: KernelProcess, signal: AbortSignal): Promise<Re
   }
 }
 
-/** Restores, then runs the bootstrap cell: our own helpers win over what was restored. */
-async function setUp(
-  kernel: Kernel,
-  options: BootOptions,
-  report: (stage: string) => void,
-): Promise<RestoreReport | undefined> {
-  let restore: RestoreReport | undefined;
-  if (options.snapshotDir && existsSync(join(options.snapshotDir, SNAPSHOT_FILE))) {
-    report("Restoring the kernel's variables…");
-    restore = await restoreNamespace(kernel, options.snapshotDir);
-  }
-  const outcome = await kernel.execute(buildRlmBootstrapCode(options.bootstrap), {
+/** The folder of a snapshot that is there. */
+function snapshotToRestore({ snapshotDir }: BootOptions): string | undefined {
+  return snapshotDir && existsSync(join(snapshotDir, SNAPSHOT_FILE)) ? snapshotDir : undefined;
+}
+
+async function runBootstrap(kernel: Kernel, bootstrap: BootstrapOptions): Promise<void> {
+  const outcome = await kernel.execute(buildRlmBootstrapCode(bootstrap), {
     silent: true,
     onOutput: (output) => debug("kernel", "the bootstrap said", output),
   });
-  if (outcome.status !== "ok") {
-    const reason = outcome.error
-      ? `${outcome.error.ename}: ${outcome.error.evalue}`
-      : outcome.status;
-    throw new KernelStartError(`The kernel's bootstrap failed (${reason}).`, {
-      stderrTail: outcome.error?.traceback.join("\n") ?? "",
-    });
-  }
-  return restore;
+  if (outcome.status === "ok") return;
+  const reason = outcome.error ? `${outcome.error.ename}: ${outcome.error.evalue}` : outcome.status;
+  throw new KernelStartError(`The kernel's bootstrap failed (${reason}).`, {
+    stderrTail: outcome.error?.traceback.join("\n") ?? "",
+  });
 }

@@ -8,6 +8,7 @@ import { closeSync } from "node:fs";
 import { constants } from "node:os";
 import { defer } from "../async.ts";
 import { debug } from "../log.ts";
+import type { BootstrapOptions } from "./bootstrap.ts";
 import { KernelStartError, type KernelExit } from "./errors.ts";
 import { drainInto, TextTail } from "./text-tail.ts";
 
@@ -20,6 +21,8 @@ export interface LaunchConfig {
   paths: string[];
   /** The private folder, which the launcher removes when the host has died. */
   kernel_dir: string;
+  /** What the launcher may install before it is ready, which saves a cell; absent when something is restored first. */
+  bootstrap?: BootstrapOptions;
 }
 
 /** What the launcher reports once its sockets are bound. */
@@ -31,6 +34,8 @@ export interface ReadyLine {
   ipykernel: string;
   ipython: string;
   boot_ms: number;
+  /** Whether `bootstrap` has been installed; else a cell does it. */
+  bootstrapped?: boolean;
 }
 
 /** A running kernel process, started directly or forked. */
