@@ -6,11 +6,14 @@
 
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
-import { defer } from "../async.ts";
+import { defer, delay, within } from "../async.ts";
 import { debug } from "../log.ts";
 import type { BootstrapOptions } from "./bootstrap.ts";
 import { KernelStartError, type KernelExit } from "./errors.ts";
 import { drainInto, TextTail } from "./text-tail.ts";
+
+/** After the exit, how long what is still in the pipes is waited for. */
+const DRAIN_MS = 200;
 
 /** What `kernel/launcher.py` is told, as its one JSON argument. */
 export interface LaunchConfig {
@@ -106,11 +109,12 @@ class SpawnedKernel implements KernelProcess {
 
   async #awaitReady(fd: number): Promise<ReadyLine> {
     // A background child of a broken interpreter could hold the pipe open, so the exit ends the wait too.
-    const line = await Promise.race([readLine(fd), this.exited.then(() => "")]);
+    const ended = this.exited.then(() => delay(DRAIN_MS)).then(() => "");
+    const line = await Promise.race([readLine(fd), ended]);
     const ready = parseReadyLine(line);
     if (typeof ready !== "string") return ready;
     const exit = await this.exited;
-    await Promise.race([this.#stderrDrained, Bun.sleep(200)]);
+    await within(this.#stderrDrained, DRAIN_MS);
     const how = exit.signal ? `was killed by ${exit.signal}` : `exited with code ${exit.code}`;
     throw new KernelStartError(ready || `The kernel process ${how} before it was ready.`, {
       stderrTail: this.stderrTail(),

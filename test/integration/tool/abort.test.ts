@@ -16,6 +16,8 @@ const ENDLESS: Record<string, string> = {
     "%%bash\ntrap '' INT TERM; echo begun; while true; do sleep 1; done",
   "a subprocess of Python":
     "import subprocess\nprint('begun', flush=True)\nsubprocess.run(['sleep', '1000'])",
+  "a child that ignores INT and TERM and is not waited for":
+    "import subprocess\nsubprocess.Popen(['sh', '-c', \"trap '' INT TERM; while true; do sleep 1; done\"])\nprint('begun', flush=True)\nwhile True: pass",
   "a subprocess that ignores INT and TERM":
     "import subprocess\nprint('begun', flush=True)\nsubprocess.run(['sh', '-c', \"trap '' INT TERM; while true; do sleep 1; done\"])",
 };

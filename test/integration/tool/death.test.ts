@@ -11,6 +11,11 @@ const DEATHS: Array<{ name: string; code: string; says: RegExp }> = [
   { name: "a segmentation fault", code: "import ctypes; ctypes.string_at(0)", says: /SIGSEGV/ },
   { name: "os.abort()", code: "import os; os.abort()", says: /SIGABRT/ },
   {
+    name: "closing all of its descriptors",
+    code: "import os; os.closerange(3, 200)\nimport time; time.sleep(60)",
+    says: /The kernel (ended|connection was lost)/,
+  },
+  {
     name: "an alarm with its default action",
     code: "import signal, time\nsignal.signal(signal.SIGALRM, signal.SIG_DFL)\nsignal.alarm(1)\ntime.sleep(60)",
     says: /SIGALRM/,
