@@ -25,6 +25,11 @@ export interface BootstrapOptions {
  * its location, since a project may well have a `bootstrap` module of its own.
  */
 export function buildRlmBootstrapCode(options: BootstrapOptions): string {
-  const argument = JSON.stringify(JSON.stringify(options));
+  // Only ASCII: IPython parts cells into lines at characters that Python does not take for line ends.
+  const ascii = JSON.stringify(options).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  const argument = JSON.stringify(ascii);
   return `__import__("sys").modules["prime_agent_bootstrap"].install(get_ipython(), ${argument})`;
 }
