@@ -10,23 +10,27 @@ import {
   messageText,
   type ImageBlock,
   type Message,
+  type StopReason,
   type TextBlock,
   type ToolCallBlock,
 } from "../message.ts";
-import type {
-  Effort,
-  Model,
-  Provider,
-  ProviderFailure,
-  ProviderRequest,
-} from "../providers/provider.ts";
+import type { Effort, Model, Provider, ProviderRequest } from "../providers/provider.ts";
 import { IPYTHON_TOOL, type IpythonTool } from "../tool/ipython.ts";
 import type { EventSink, RunOutcome } from "./events.ts";
 import { Inbox } from "./inbox.ts";
-import { requestReply, withoutLatestImages, type Reply } from "./reply.ts";
+import {
+  abortedOutcome,
+  brokenOutcome,
+  checkFailed,
+  kernelFailed,
+  requestFailed,
+} from "./outcomes.ts";
+import { RefusedImages } from "./refused-images.ts";
+import { requestReply, type Reply } from "./reply.ts";
 import { RunState, type RunLimits } from "./run-state.ts";
 import type { Session } from "./session.ts";
 import { runCall } from "./tool-calls.ts";
+import { UnfinishedAnswer } from "./unfinished.ts";
 
 /** Which model answers, and how it is reached. */
 export interface ModelBinding {
@@ -87,6 +91,7 @@ export class Agent {
   /** The call that runs now. */
   currentCall: ToolCallBlock | undefined;
   readonly #parts: AgentParts;
+  readonly #refusedImages = new RefusedImages();
   #cell: AbortController | undefined;
   #idle = true;
 
@@ -132,13 +137,8 @@ export class Agent {
       return await this.#turns(signal);
     } catch (error) {
       if (error instanceof AbortedError) return abortedOutcome(error);
-      const known = error instanceof PrimeAgentError ? error : undefined;
-      const message = known ? `${known.message} ${known.hint}`.trim() : String(error);
-      return {
-        subtype: "error_during_execution",
-        text: "",
-        error: { code: known?.code ?? "internal", message, retryable: false },
-      };
+      const known = error instanceof PrimeAgentError;
+      return brokenOutcome(known ? error : new PrimeAgentError("internal", String(error)));
     } finally {
       this.#idle = true;
     }
@@ -146,11 +146,15 @@ export class Agent {
 
   async #turns(signal: AbortSignal): Promise<RunOutcome> {
     let checkRounds = 0;
+    const answer = new UnfinishedAnswer();
     for (;;) {
       this.#deliverInbox();
       const reply = await this.#reply(signal);
-      const text = messageText(reply.message);
-      if (reply.failure) return this.#failedOutcome(reply.failure, text, signal);
+      if (reply.failure) return requestFailed(reply.failure, messageText(reply.message), signal);
+      const cutOff = answer.add(reply.message);
+      if (cutOff) this.inbox.push(cutOff);
+      const text = answer.text;
+      if (!cutOff) answer.end();
       const calls = reply.message.content.filter((block) => block.type === "toolCall");
       const fatal = await this.#runCalls(calls, signal);
       if (fatal) return fatal;
@@ -158,8 +162,7 @@ export class Agent {
       if (signal.aborted) throw abortReason(signal);
       if (!goesOn) {
         const complaint = await this.#parts.runChecks?.(signal);
-        if (complaint === undefined)
-          return { subtype: "success", text, stopReason: reply.message.stopReason };
+        if (complaint === undefined) return this.#success(text, reply.message.stopReason);
         checkRounds += 1;
         if (checkRounds >= MAX_CHECK_ROUNDS) return checkFailed(text, complaint);
         this.inbox.push({ source: "check", content: complaint });
@@ -170,22 +173,27 @@ export class Agent {
     }
   }
 
+  #success(text: string, stopReason: StopReason): RunOutcome {
+    if (stopReason === "length")
+      this.#parts.emit({ type: "warning", message: "the answer was cut off by the output limit" });
+    return { subtype: "success", text, stopReason };
+  }
+
   /** One reply, with at most one compaction and one dropped image on the way. */
   async #reply(signal: AbortSignal): Promise<Reply> {
     await this.#parts.context?.beforeRequest(signal);
-    let messages = this.#parts.session.messages();
     let mayDropImage = true;
     for (;;) {
+      const messages = this.#refusedImages.leaveOut(this.#parts.session.messages());
       const reply = await this.#request(messages, signal);
-      if (reply.failure?.kind === "overflow" && (await this.#parts.context?.onOverflow(signal))) {
-        messages = this.#parts.session.messages();
+      if (reply.failure?.kind === "overflow" && (await this.#parts.context?.onOverflow(signal)))
         continue;
-      }
-      const fewerImages =
-        reply.failure?.imageRelated && mayDropImage && withoutLatestImages(messages);
-      if (fewerImages) {
+      if (
+        reply.failure?.imageRelated &&
+        mayDropImage &&
+        this.#refusedImages.refuseLatest(messages)
+      ) {
         mayDropImage = false;
-        messages = fewerImages;
         this.#parts.emit({
           type: "warning",
           message: "the provider refused an image; trying without it",
@@ -277,13 +285,7 @@ export class Agent {
     }
     this.#cell = undefined;
     this.currentCall = undefined;
-    if (!fatal) return undefined;
-    const message = `${fatal.message} ${fatal.hint}`.trim();
-    return {
-      subtype: "error_kernel",
-      text: "",
-      error: { code: fatal.code, message, retryable: false },
-    };
+    return fatal && kernelFailed(fatal);
   }
 
   /** Whether another turn is due although the model asked for none; waits for side work to say so. */
@@ -319,51 +321,4 @@ export class Agent {
       onDelivered?.();
     }
   }
-
-  #failedOutcome(failure: ProviderFailure, text: string, signal: AbortSignal): RunOutcome {
-    if (failure.kind === "aborted") return { ...abortedOutcome(abortReason(signal)), text };
-    const unavailable = ["rate_limit", "overloaded", "server", "network", "timeout"].includes(
-      failure.kind,
-    );
-    const { kind, message, httpStatus, provider, retryable } = failure;
-    return {
-      subtype:
-        kind === "auth"
-          ? "error_auth"
-          : unavailable
-            ? "error_unavailable"
-            : "error_during_execution",
-      text,
-      error: {
-        code: kind,
-        message,
-        provider,
-        retryable,
-        ...(httpStatus !== undefined && { httpStatus }),
-      },
-      stopReason: "error",
-    };
-  }
-}
-
-function abortedOutcome(error: Error): RunOutcome {
-  const timeout = error instanceof AbortedError && error.abortCause === "timeout";
-  return {
-    subtype: timeout ? "error_timeout" : "error_interrupted",
-    text: "",
-    error: {
-      code: timeout ? "timeout" : "interrupted",
-      message: timeout ? "the run's time is over (--timeout); resume to go on" : "interrupted",
-      retryable: true,
-    },
-    stopReason: "aborted",
-  };
-}
-
-function checkFailed(text: string, message: string): RunOutcome {
-  return {
-    subtype: "error_check_failed",
-    text,
-    error: { code: "check_failed", message, retryable: false },
-  };
 }

@@ -1,6 +1,6 @@
 /** One request to the model: streams its reply as events and returns how it ended. */
 
-import type { AssistantMessage, Message } from "../message.ts";
+import type { AssistantMessage } from "../message.ts";
 import type {
   Provider,
   ProviderEvent,
@@ -67,23 +67,4 @@ function forward(
     default:
       emit(event);
   }
-}
-
-/** The transcript without the images of its last message that has some; undefined when there are none. */
-export function withoutLatestImages(messages: readonly Message[]): Message[] | undefined {
-  const index = messages.findLastIndex(
-    (message) =>
-      message.role !== "assistant" &&
-      typeof message.content !== "string" &&
-      message.content.some((block) => block.type === "image"),
-  );
-  const message = messages[index];
-  if (!message || message.role === "assistant" || typeof message.content === "string")
-    return undefined;
-  const content = message.content.map((block) =>
-    block.type === "image"
-      ? { type: "text" as const, text: "[an image was left out: the provider refused it]" }
-      : block,
-  );
-  return messages.with(index, { ...message, content } as Message) as Message[];
 }

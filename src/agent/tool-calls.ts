@@ -55,7 +55,12 @@ function refuse(call: ToolCallBlock): string | undefined {
   if (call.name !== IPYTHON_TOOL.name) {
     return `There is no tool "${call.name}". The one tool is "ipython"; run Python, or a shell with %%bash, through it.`;
   }
-  if (call.malformed) return `This call was not run: ${call.malformed}`;
+  if (call.malformed) {
+    const advice = call.malformed.includes("cut off")
+      ? "Write the cell again, in smaller pieces."
+      : 'Send it again as {"code": "…"}.';
+    return `This call was not run: ${call.malformed}. ${advice}`;
+  }
   if (typeof call.arguments["code"] !== "string") {
     const keys = Object.keys(call.arguments).join(", ") || "nothing";
     return `This call was not run: it needs {"code": string}, but had ${keys}.`;
