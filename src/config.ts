@@ -3,7 +3,7 @@
  * once into frozen values. The only file that reads `process.env`.
  */
 
-import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
+import { accessSync, constants, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { errorMessage, UsageError } from "./errors.ts";
@@ -137,7 +137,7 @@ export function readEnvironment(
   const home = variables["PRIME_AGENT_HOME"] || (userHome && join(userHome, ".prime", "agent"));
   return {
     variables,
-    home: home ? resolve("/", home) : join(tmpdir(), "prime-agent"),
+    home: home ? resolve("/", home) : temporaryHome(tmpdir()),
     userHome,
     cwd: currentFolder(),
   };
@@ -151,6 +151,22 @@ function accountHome(): string | undefined {
     debug("config", "this user has no account", error);
     return undefined;
   }
+}
+
+/** Below it nothing is found and nothing can be written. */
+const NOWHERE = "/dev/null/prime-agent";
+
+/**
+ * Where somebody without a home keeps things: a folder of their own below `folder`. One that others made
+ * or may write to could hold settings that steal a key; then there is none.
+ */
+export function temporaryHome(folder: string, uid = process.getuid?.()): string {
+  const home = join(folder, `prime-agent-${uid ?? "user"}`);
+  const found = lstatSync(home, { throwIfNoEntry: false });
+  const isOwn =
+    !found ||
+    (found.isDirectory() && found.uid === (uid ?? found.uid) && (found.mode & 0o022) === 0);
+  return isOwn ? home : NOWHERE;
 }
 
 /** A variable's value; one that is set but empty counts as unset. */
