@@ -101,7 +101,8 @@ export class Kernel {
     this.#pump = new OutputPump({
       toActive: (parentId, message) => this.#queue.onIopub(parentId, message),
       isOurs: (parentId) => parentId.startsWith(client.session),
-      onComm: (message) => this.#bridge.onComm(message),
+      // What the cells of somebody else's kernel ask is for its own host to answer.
+      onComm: (message) => this.isOwn && this.#bridge.onComm(message),
       onLateReceipt: (receipt) => parts.onLateReceipt?.(receipt),
     });
     void parts.process?.exited.then((exit) => this.#onExit(exit));

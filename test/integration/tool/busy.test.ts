@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import type { IpythonResult } from "../../../src/tool/ipython.ts";
+import { processStartTime } from "../../../src/process-identity.ts";
 import { describeWithPython } from "../../support/python.ts";
 import { abortWhen, textOf, ToolKernel } from "../../support/tool-kernel.ts";
 
@@ -66,6 +67,21 @@ for (const python of ["newest", "oldest"] as const) {
 }
 
 describeWithPython("newest", "on newest", () => {
+  test("a line that an aborted shell cell had begun is in its result", async () => {
+    await using kernel = new ToolKernel();
+    const result = await runAborted(kernel, "%%bash\nprintf 'prompt> '; touch begun; sleep 1000");
+    expect(result.details.status).toBe("aborted");
+    expect(textOf(result)).toStartWith("prompt> ");
+  });
+
+  test("a program in the background does not keep its shell cell open, and lives on", async () => {
+    await using kernel = new ToolKernel();
+    const text = await kernel.text("%%bash\nsleep 1000 &\necho started $!");
+    expect(text).toStartWith("started");
+    const pid = Number(/started (\d+)/.exec(text)?.[1]);
+    expect(processStartTime(pid)).toBeDefined();
+  });
+
   test("a cell that ignores interrupts keeps the kernel busy; waiting for it keeps the state", async () => {
     await using kernel = new ToolKernel({ chooseWhenBusy: async () => "wait" });
     await kernel.run("kept = 1");

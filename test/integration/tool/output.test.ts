@@ -54,6 +54,11 @@ const BIG: Case[] = [
 
 const CLEAN: Case[] = [
   {
+    name: "a megabyte of a child process, once",
+    code: "import subprocess\nsubprocess.run('seq 1 200000', shell=True).returncode",
+    text: /^1\n2\n[^]*\n200000\n0$/,
+  },
+  {
     name: "colours of a shell",
     code: "%%bash\nprintf '\\033[31mred\\033[0m\\n'",
     text: "red\nexit 0\n",

@@ -120,6 +120,14 @@ describe("a request", () => {
   });
 });
 
+test("what the cells of somebody else's kernel ask is left to its own host", async () => {
+  await using scripted = await ScriptedKernel.start({ foreign: true });
+  const data = { type: "goal.get" };
+  scripted.wire.publish("comm_open", { comm_id: "1", target_name: contract.comm_target, data });
+  await settle(scripted);
+  expect(scripted.requests("comm_msg")).toEqual([]);
+});
+
 describe("a request in flight", () => {
   /** A handler that never answers before it is cancelled, and then does. */
   function slowHandler() {
