@@ -208,7 +208,7 @@ def refuse_environment(env: dict[str, str]) -> None:
     def fixed(variables: Any) -> dict[str, str]:
         return {name: value for name, value in variables.items() if name.startswith(START_VARIABLES)}
 
-    mine, wanted = fixed(os.environ), fixed(env)
+    mine, wanted = fixed(os.environ), fixed({**template.coerced_locale(), **env})
     different = sorted(name for name in mine.keys() | wanted.keys() if mine.get(name) != wanted.get(name))
     if different:
         raise ValueError(f"a fork can't change {', '.join(different)}")

@@ -62,8 +62,9 @@ def become_kernel(kernel: ForkedKernel, app: Any) -> None:
     config = kernel.config
     process.lead_session()
     connect_stderr(config.get("stderr_socket"))
+    environment = {**coerced_locale(), **config["env"]}
     os.environ.clear()
-    os.environ.update(config["env"])
+    os.environ.update(environment)
     time.tzset()
     tempfile.tempdir = None
     children.begin(config["kernel_dir"])
@@ -74,6 +75,17 @@ def become_kernel(kernel: ForkedKernel, app: Any) -> None:
         return app
 
     process.run(config, kernel.ready_fd, kernel.started, moved_app)
+
+
+def coerced_locale() -> dict[str, str]:
+    """The LC_CTYPE that Python set for itself because it was started without a locale (PEP 538).
+
+    A kernel that is started directly sets it just so.
+    """
+    with open("/proc/self/environ", "rb") as initial:
+        if any(entry.startswith(b"LC_CTYPE=") for entry in initial.read().split(b"\0")):
+            return {}
+    return {"LC_CTYPE": os.environ["LC_CTYPE"]} if "LC_CTYPE" in os.environ else {}
 
 
 def connect_stderr(path: Any) -> None:

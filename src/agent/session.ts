@@ -3,7 +3,7 @@
  * and the lock that keeps it to one process. The same class serves a run that is not saved.
  */
 
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { errorMessage, UsageError } from "../errors.ts";
 import type { Message, Usage } from "../message.ts";
@@ -73,7 +73,7 @@ export class Session {
       session.close();
       if (
         error instanceof SessionLockedError ||
-        (error as NodeJS.ErrnoException).code === "EEXIST"
+        ((error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(path))
       ) {
         throw new UsageError(`a session with the id ${header.id} exists already`, {
           hint: `Resume it with -r ${header.id}, or leave out --session-id.`,

@@ -20,7 +20,8 @@ class ForkServer:
     """One template process. Requests wait for their response; events are collected by fork id."""
 
     def __init__(self, env: Optional[dict] = None) -> None:
-        self.env = dict(os.environ, **(env or {}))
+        changed = dict(os.environ, **(env or {}))
+        self.env = {name: value for name, value in changed.items() if value is not None}
         request, self._request = os.pipe()
         self._response, response = os.pipe()
         config = {"fork_server": True, "request_fd": request, "response_fd": response}

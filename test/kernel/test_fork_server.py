@@ -205,6 +205,18 @@ def processor_ticks(pid: int) -> int:
 
 
 @unittest.skipUnless(sys.platform == "linux", "forking kernels is for Linux only")
+class WithoutALocale(unittest.TestCase):
+    def test_kernels_fork_and_have_the_locale_that_a_started_one_has(self) -> None:
+        unset = ("LANG", "LC_ALL", "LC_CTYPE")
+        server = ForkServer({name: None for name in unset})
+        self.addCleanup(server.close)
+        kernel = server.fork().start()
+        self.addCleanup(kernel.close)
+        cell = kernel.run("import os, sys; os.environ.get('LC_CTYPE', '')[:2], sys.getfilesystemencoding()")
+        self.assertEqual(cell.result, "('C.', 'utf-8')")
+
+
+@unittest.skipUnless(sys.platform == "linux", "forking kernels is for Linux only")
 class TheEnd(unittest.TestCase):
     """Kernels end with the host and with the server, together with what they started."""
 
