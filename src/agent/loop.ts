@@ -231,7 +231,11 @@ export class Agent {
   #record(reply: Reply): Reply {
     const { message, failure, ttftMs, durationMs } = reply;
     this.state.ttftMs ??= ttftMs;
-    if (!failure) this.state.addReply(message, this.binding.model.cost !== undefined);
+    const priceKnown = this.binding.model.cost !== undefined;
+    if (!failure) this.state.addReply(message, priceKnown);
+    // What was used before a reply failed was used all the same.
+    else if (message.usage.totalTokens > 0)
+      this.state.addUsage(`${message.provider}/${message.model}`, message.usage, priceKnown);
     if (!failure || message.content.length > 0) {
       this.lastReplyEntry = this.#parts.session.appendMessage(message);
       this.#parts.emit({
