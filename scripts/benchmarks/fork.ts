@@ -2,19 +2,22 @@
 
 import { ForkServers } from "../../src/kernel/fork-servers.ts";
 import type { Figure } from "./bench.ts";
+import { JupyterPeer } from "./jupyter-peer.ts";
 import { boot, bootOptions, coldStart, median, run } from "./our-kernel.ts";
 
 const RUNS = 7;
 const KERNELS = 16;
 
-/** A warm fork to its first result, beside a cold spawn. */
+/** A warm fork to its first result, beside a cold spawn of ours and one of jupyter_client. */
 export async function fork(python: string): Promise<Figure[]> {
   const servers = new ForkServers(true);
   const options = bootOptions(python, servers);
   // The first kernel is spawned and the second starts the template; neither is a warm fork.
   for (let index = 0; index < 2; index += 1) await (await boot(options)).kill();
+  const peer = new JupyterPeer(python);
   const forked: number[] = [];
   const spawned: number[] = [];
+  const theirs: number[] = [];
   for (let index = 0; index < RUNS; index += 1) {
     const begin = performance.now();
     const kernel = await boot(options);
@@ -22,15 +25,19 @@ export async function fork(python: string): Promise<Figure[]> {
     forked.push(performance.now() - begin);
     await kernel.kill();
     spawned.push(await coldStart(python));
+    theirs.push(((await peer.ask("cold")) as number) * 1000);
   }
   servers.dispose();
+  await peer.close();
+  const ours = median(forked);
   return [
     ratioFigure(
-      "warm fork to first result, beside a cold spawn",
-      median(forked),
+      "warm fork to first result, beside our own cold spawn",
+      ours,
       median(spawned),
       0.15,
     ),
+    ratioFigure("the same, beside jupyter_client's cold spawn", ours, median(theirs), 0.15),
   ];
 }
 
