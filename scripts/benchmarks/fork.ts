@@ -6,6 +6,8 @@ import { JupyterPeer } from "./jupyter-peer.ts";
 import { boot, bootOptions, coldStart, median, run } from "./our-kernel.ts";
 
 const RUNS = 7;
+/** Between two measurements: what goes on in the background is over, and the next kernel is in reserve. */
+const QUIET_MS = 400;
 const KERNELS = 16;
 
 /** A warm fork to its first result, beside a cold spawn of ours and one of jupyter_client. */
@@ -14,6 +16,7 @@ export async function fork(python: string): Promise<Figure[]> {
   const options = bootOptions(python, servers);
   // The first kernel is spawned and the second starts the template; neither is a warm fork.
   for (let index = 0; index < 2; index += 1) await (await boot(options)).kill();
+  await Bun.sleep(QUIET_MS);
   const peer = new JupyterPeer(python);
   const forked: number[] = [];
   const spawned: number[] = [];
@@ -24,6 +27,7 @@ export async function fork(python: string): Promise<Figure[]> {
     await run(kernel, "1+1");
     forked.push(performance.now() - begin);
     await kernel.kill();
+    await Bun.sleep(QUIET_MS);
     spawned.push(await coldStart(python));
     theirs.push(((await peer.ask("cold")) as number) * 1000);
   }

@@ -1,31 +1,21 @@
 /**
- * One kernel boot, top-down: permit, Python environment, private folder,
- * process, connection, restore, bootstrap cell. Each stage is reported while
- * it happens; each can be aborted; a boot that fails leaves nothing behind.
+ * One kernel boot, top-down: Python environment, permit, process, connection,
+ * restore, bootstrap cell. Each stage is reported while it happens; each can
+ * be aborted; a boot that fails leaves nothing behind.
  */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { delay, raceWithAbort, Semaphore, throwIfAborted } from "../async.ts";
-import {
-  createIpcConnection,
-  createTcpConnection,
-  writeConnectionFile,
-} from "../jupyter/connection-file.ts";
-import type { ChannelPorts } from "../jupyter/connection-file.ts";
+import { delay, raceWithAbort, type Semaphore } from "../async.ts";
 import { debug } from "../log.ts";
 import { buildRlmBootstrapCode, type BootstrapOptions } from "./bootstrap.ts";
-import {
-  describeExit,
-  ForkServerUnavailableError,
-  KernelDiedError,
-  KernelStartError,
-} from "./errors.ts";
+import { describeExit, KernelDiedError, KernelStartError } from "./errors.ts";
 import type { ForkServers } from "./fork-servers.ts";
 import type { HostHandlers } from "./host-bridge.ts";
 import { Kernel, type KernelParts } from "./kernel.ts";
-import { spawnKernel, type KernelProcess, type LaunchConfig, type ReadyLine } from "./process.ts";
-import { makeRuntimeDir, removeRuntimeDir } from "./runtime-dir.ts";
+import { launchKernel } from "./launch.ts";
+import { discardKernel } from "./launched-kernel.ts";
+import type { KernelProcess, ReadyLine } from "./process.ts";
 import { restoreNamespace, SNAPSHOT_FILE, type RestoreReport } from "./snapshot.ts";
 
 /** A machine under load may take long to import IPython; whoever waits sees the stage meanwhile. */
@@ -106,37 +96,29 @@ async function bootOnce(
   report: (stage: string) => void,
   signal: AbortSignal,
 ): Promise<Omit<BootedKernel, "bootMs">> {
-  const dir = makeRuntimeDir(options.runtimeDirs);
   const snapshotDir = snapshotToRestore(options);
-  let child: KernelProcess | undefined;
+  const { cwd, paths, env, transport, runtimeDirs, bootstrap, forkServers } = options;
+  const plan = { ...runtime, cwd, paths, env, transport, runtimeDirs };
+  const launched = await launchKernel(
+    snapshotDir === undefined ? { ...plan, bootstrap } : plan,
+    forkServers,
+    signal,
+  );
   let kernel: Kernel | undefined;
   try {
-    const connection =
-      options.transport === "ipc" ? createIpcConnection(dir) : createTcpConnection(freePorts());
-    const config: LaunchConfig = {
-      connection_file: join(dir, "connection.json"),
-      cwd: options.cwd,
-      paths: options.paths,
-      kernel_dir: dir,
-      ...(snapshotDir === undefined && { bootstrap: options.bootstrap }),
-    };
-    writeConnectionFile(config.connection_file, connection);
-    child = await startProcess(runtime, config, options, signal);
-    const ready = await untilReady(child, signal);
-    kernel = await connectTo(child, { ...options, connection, process: child, dir }, signal);
+    const ready = await untilReady(launched.process, signal);
+    kernel = await connectTo(launched.process, { ...options, ...launched }, signal);
     let restore: RestoreReport | undefined;
     if (snapshotDir !== undefined) {
       report("Restoring the kernel's variables…");
       restore = await raceWithAbort(restoreNamespace(kernel, snapshotDir), signal);
     }
     // After the restore: our own helpers win over what was restored.
-    if (!ready.bootstrapped) await raceWithAbort(runBootstrap(kernel, options.bootstrap), signal);
+    if (!ready.bootstrapped) await raceWithAbort(runBootstrap(kernel, bootstrap), signal);
     return { kernel, ready, ...(restore && { restore }) };
   } catch (error) {
-    child?.signal("SIGKILL", "group");
+    discardKernel(launched);
     await kernel?.kill();
-    child?.release();
-    removeRuntimeDir(dir);
     throw error;
   }
 }
@@ -165,39 +147,6 @@ async function connectTo(
     connecting.catch((late) => debug("kernel", "connecting was given up", late));
     throw error;
   }
-}
-
-/**
- * Five free ports on loopback. Another program could take one before the kernel binds it; the start
- * then fails and the next call tries again with others. Unix sockets, the default, have no such gap.
- */
-function freePorts(): ChannelPorts {
-  const names = ["shell", "iopub", "stdin", "control", "hb"] as const;
-  const listeners = names.map(() =>
-    Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }),
-  );
-  const ports = Object.fromEntries(names.map((name, index) => [name, listeners[index]?.port ?? 0]));
-  for (const listener of listeners) listener.stop(true);
-  return ports as Record<(typeof names)[number], number>;
-}
-
-/** Forks where a template is at hand, else starts the launcher directly. */
-async function startProcess(
-  runtime: KernelRuntime,
-  config: LaunchConfig,
-  options: BootOptions,
-  signal: AbortSignal,
-): Promise<KernelProcess> {
-  const launcher = join(runtime.root, "launcher.py");
-  try {
-    const server = options.forkServers.next(runtime.python, launcher, options.env);
-    if (server) return await server.fork(config, options.env);
-  } catch (error) {
-    if (!(error instanceof ForkServerUnavailableError)) throw error;
-    debug("kernel", "starting directly instead of forking", error);
-  }
-  throwIfAborted(signal);
-  return spawnKernel({ python: runtime.python, launcher, config, env: options.env });
 }
 
 async function untilReady(child: KernelProcess, signal: AbortSignal): Promise<ReadyLine> {

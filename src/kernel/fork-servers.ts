@@ -7,9 +7,12 @@
 import { debug } from "../log.ts";
 import { ForkServerUnavailableError } from "./errors.ts";
 import { ForkServer } from "./fork-server.ts";
+import { SpareKernel } from "./spare-kernel.ts";
 
 /** See the head of this file. */
 export class ForkServers {
+  /** A kernel in reserve. */
+  readonly spare = new SpareKernel();
   readonly #enabled: boolean;
   readonly #servers = new Map<string, { server?: ForkServer; boots: number }>();
 
@@ -40,6 +43,7 @@ export class ForkServers {
 
   /** Ends all templates, and with them the kernels that they forked. */
   dispose(): void {
+    this.spare.dispose();
     for (const { server } of this.#servers.values()) server?.dispose();
     this.#servers.clear();
   }

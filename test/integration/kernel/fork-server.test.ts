@@ -175,4 +175,36 @@ describeWithPython("newest", "a template", () => {
     await Promise.all(kernels.map((kernel) => kernel[Symbol.asyncDispose]()));
     forkServers.dispose();
   });
+
+  test("keeps one kernel in reserve, from which the next one of its kind comes", async () => {
+    using dir = new TempDir();
+    const forkServers = new ForkServers(true);
+    const kernels: ToolKernel[] = [];
+    const next = async () => {
+      const env = { HOME: dir.path, IPYTHONDIR: dir.path };
+      const kernel = new ToolKernel({ forkServers, cwd: dir.path, env });
+      kernels.push(kernel);
+      await kernel.run("1");
+      return kernel.provisioner.kernel?.pid as number;
+    };
+    const first = await next();
+    const second = await next();
+    const parent = Bun.spawnSync(["ps", "-o", "ppid=", "-p", String(second)]).stdout.toString();
+    const children = () =>
+      Bun.spawnSync(["ps", "-o", "pid=", "--ppid", parent.trim()])
+        .stdout.toString()
+        .trim()
+        .split(/\s+/)
+        .map(Number);
+    while (children().length < 2) await Bun.sleep(10);
+    const [spare = 0] = children().filter((pid) => pid !== second);
+    while (!forkServers.spare.isReady) await Bun.sleep(10);
+    expect(await next()).toBe(spare);
+    expect(first).not.toBe(spare);
+    for (const kernel of kernels) await kernel[Symbol.asyncDispose]();
+    while (!forkServers.spare.isReady) await Bun.sleep(10);
+    const left = children();
+    forkServers.dispose();
+    await untilGone(...left);
+  });
 });
