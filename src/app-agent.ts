@@ -11,10 +11,15 @@ import type { InboxMessage } from "./agent/inbox.ts";
 import { Agent, type ModelBinding, type SideWork } from "./agent/loop.ts";
 import type { Session } from "./agent/session.ts";
 import { textTokens } from "./agent/tokens.ts";
-import { createKernelParts, type KernelHost, type KernelPartsOptions } from "./app-kernel.ts";
+import {
+  createKernelParts,
+  endKernel,
+  type KernelHost,
+  type KernelPartsOptions,
+} from "./app-kernel.ts";
 import type { ProjectReading } from "./app-project.ts";
 import { pythonSkills } from "./app-project.ts";
-import { TIMED_OUT, within } from "./async.ts";
+import { within } from "./async.ts";
 import type { Config } from "./config.ts";
 import type { HostHandlers } from "./kernel/host-bridge.ts";
 import type { IpythonKernelProvisioner, KernelReadyEvent } from "./kernel/provisioner.ts";
@@ -114,13 +119,6 @@ export function assembleAgent(shared: SharedParts, spec: AgentSpec): AgentUnit {
       spec.session.close();
     },
   };
-}
-
-async function endKernel(provisioner: IpythonKernelProvisioner, killAfterMs?: number) {
-  const ended = provisioner.dispose();
-  if (killAfterMs !== undefined && (await within(ended, killAfterMs)) === TIMED_OUT)
-    await provisioner.kill("the run was ended");
-  await ended;
 }
 
 /** Whether cells ran in a kernel that is no more. */

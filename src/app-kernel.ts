@@ -2,7 +2,7 @@
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Semaphore } from "./async.ts";
+import { Semaphore, TIMED_OUT, within } from "./async.ts";
 import { firstWritable, variable, type Config } from "./config.ts";
 import { UsageError } from "./errors.ts";
 import { loadAssets, type KernelAssets } from "./kernel/assets.ts";
@@ -103,6 +103,17 @@ export function createKernelParts(host: KernelHost, options: KernelPartsOptions)
     ...(kernel.cellTimeoutMs !== undefined && { cellTimeoutMs: kernel.cellTimeoutMs }),
   });
   return { provisioner, tool };
+}
+
+/** Ends a kernel in good order; with `killAfterMs`, by force when that takes longer. */
+export async function endKernel(
+  provisioner: IpythonKernelProvisioner,
+  killAfterMs?: number,
+): Promise<void> {
+  const ended = provisioner.dispose();
+  if (killAfterMs !== undefined && (await within(ended, killAfterMs)) === TIMED_OUT)
+    await provisioner.kill("the run was ended");
+  await ended;
 }
 
 function bootOwn(

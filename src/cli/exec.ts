@@ -18,10 +18,8 @@ import { readConfig } from "./read-config.ts";
 import { EXIT_CODES, EXIT_READER_GONE, outcomeOf } from "./report-error.ts";
 import { resultFields } from "./result.ts";
 import { RunOutput } from "./run-output.ts";
+import { ABORTED_CLEANUP_MS } from "./signals.ts";
 import { StreamJson } from "./stream-json.ts";
-
-/** How long an aborted run may take to end its kernel in good order before it is killed. */
-const ABORTED_CLEANUP_MS = 2_000;
 
 /** Runs `prime-agent exec …`; the exit code tells how it ended. */
 export async function runExec(context: CommandContext): Promise<number> {

@@ -2,6 +2,9 @@
 
 import { AbortedError, type AbortCause } from "../errors.ts";
 
+/** How long an aborted run may take to end its kernel in good order before it is killed. */
+export const ABORTED_CLEANUP_MS = 2_000;
+
 /** Exit codes by signal: 128 and the signal's number. */
 const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 

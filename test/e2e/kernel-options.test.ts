@@ -198,7 +198,7 @@ test("--existing with a file that is not there, or is none, ends with one clear 
   expect(missing.stderr).toContain("there is no connection file");
   const files = { "kernel.json": '{"transport": "carrier pigeon"}' };
   const broken = await cells(["--existing", "kernel.json", "1"], { files });
-  expect(broken.code).not.toBe(0);
+  expectCode(broken, 7);
   expect(broken.stderr).toContain("kernel.json");
   expect(broken.stderr).not.toContain("    at ");
 });

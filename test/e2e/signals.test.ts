@@ -163,3 +163,34 @@ test("a killed host leaves no kernel, no shell and no folder of sockets", async 
   await untilGone(user.home);
   while (readdirSync(tmp).some((name) => name.startsWith("pa-"))) await Bun.sleep(20);
 });
+
+describe("a signal for the cell command", () => {
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)(
+    "%s ends a cell that ignores it with %d, and leaves no process",
+    async (signal, code) => {
+      using user = new UserHome();
+      const deaf = BUSY_CELLS["a shell that ignores INT and TERM"] as string;
+      const child = user.start(["cell", deaf, "print('not reached')"]);
+      await child.saw("stdout", "begun");
+      child.kill(signal);
+      const run = await child.finished;
+      expectCode(run, code);
+      expect(run.stdout).not.toContain("not reached");
+      await untilGone(user.home);
+    },
+  );
+
+  test("ends the wait for cells on stdin, too, and so does --timeout", async () => {
+    using user = new UserHome();
+    const waiting = user.start(["cell", "-", "-v"], { stdin: "pipe" });
+    await waiting.saw("stderr", "[");
+    waiting.kill("SIGINT");
+    expectCode(await waiting.finished, 130);
+    const late = user.start(["cell", "-", "--timeout", "200ms"], { stdin: "pipe" });
+    expectCode(await late.finished, 124);
+    await untilGone(user.home);
+  });
+});
