@@ -134,12 +134,19 @@ class _Child:
 
     @contextmanager
     def interrupt_handler(self) -> Iterator[None]:
-        """Makes SIGINT wake the pump instead of raising anywhere. In the main thread only."""
+        """Makes SIGINT wake the pump instead of raising anywhere. In the main thread only.
+
+        One that comes when the pump has just seen the program's own end is raised afterwards: a loop
+        of short commands would otherwise never hear of it.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
+        interrupted = False
 
         def interrupt(_number: int, _frame: Any) -> None:
+            nonlocal interrupted
+            interrupted = True
             os.write(self.wake_write, b"i")
 
         previous = signal.signal(signal.SIGINT, interrupt)
@@ -147,6 +154,8 @@ class _Child:
             yield
         finally:
             signal.signal(signal.SIGINT, previous or signal.default_int_handler)
+        if interrupted and self.tree_end.reason is None:
+            raise KeyboardInterrupt
 
     def outcome(self) -> Outcome:
         """The result; hands the pipes of what still runs to background readers."""

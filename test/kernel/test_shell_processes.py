@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,12 @@ class Interrupt(ShellCase):
     def test_a_loop_of_commands_ends(self) -> None:
         for code in ("print('on')\nwhile True:\n    !true", "print('on')\nwhile True:\n    x = !sleep 1000"):
             with self.subTest(code):
+                # Python itself loses an interrupt that comes inside a finalizer.
+                repeat = threading.Timer(5, self.kernel.interrupt)
+                repeat.start()
+                self.addCleanup(repeat.cancel)
                 self.assertRegex(self.interrupt(code).error, "^(ShellInterrupted|KeyboardInterrupt)")
+                repeat.cancel()
                 self.assertEqual(self.kernel.run("1 + 1").result, "2")
 
     def test_several_interrupts_are_like_one(self) -> None:
