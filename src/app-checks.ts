@@ -4,7 +4,11 @@ import { drainCapped } from "./app-process.ts";
 import type { EventSink } from "./agent/events.ts";
 import { abortReason } from "./async.ts";
 import type { Config } from "./config.ts";
+import { debug } from "./log.ts";
+import { stripTerminal } from "./tool/plain-text.ts";
 
+/** How long output is waited for when the check itself has ended. */
+const LATE_OUTPUT_MS = 500;
 /** What of a failed check's output goes back to the model. */
 const MAX_OUTPUT_CHARS = 8_192;
 
@@ -40,15 +44,25 @@ async function runCheck(
     detached: true,
     stdio: ["ignore", "pipe", "ignore"],
   });
-  // The check leads its own group: what it started ends with it.
-  const end = () => process.kill(-child.pid, "SIGKILL");
+  const end = () => endGroup(child.pid);
   signal.addEventListener("abort", end, { once: true });
   try {
-    const output = await drainCapped(child.stdout, MAX_OUTPUT_CHARS);
+    // What it left in the background may keep the pipe open for ever.
+    const over = child.exited.then(end).then(() => Bun.sleep(LATE_OUTPUT_MS));
+    const output = stripTerminal(await drainCapped(child.stdout, MAX_OUTPUT_CHARS, over));
     const exitCode = await child.exited;
     if (signal.aborted) throw abortReason(signal);
     return { exitCode, output };
   } finally {
     signal.removeEventListener("abort", end);
+  }
+}
+
+/** The check leads its own group: what it started ends with it. */
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    debug("checks", `nothing is left of the check ${pid}`, error);
   }
 }

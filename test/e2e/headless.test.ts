@@ -209,7 +209,7 @@ describe("limits and checks", () => {
     const run = await shell(
       user,
       server,
-      "$PA -p --json --check 'echo no file; test -e fixed' hi </dev/null",
+      "$PA -p --json --check 'printf \"\\033[31mno\\033[0m file\\n\"; test -e fixed' hi </dev/null",
     );
     expectCode(run, 0);
     expect(server.requests[1]?.text).toContain("no file");
@@ -217,6 +217,31 @@ describe("limits and checks", () => {
       run.events.filter((event) => event["type"] === "check").map((event) => event["passed"]),
     ).toEqual([false, true]);
     expect(run.events.at(-1)).toMatchObject({ subtype: "success", result: "now it is" });
+  });
+
+  test("a check that leaves something in the background ends all the same, and takes it along", async () => {
+    await using server = await ProviderServer.start([{ text: "done" }]);
+    using user = new UserHome();
+    const check = "(sleep 1000; touch late) & setsid sleep 5 & echo begun; exit 0";
+    const run = await shell(user, server, `$PA -p --json --check '${check}' hi </dev/null`);
+    expectCode(run, 0);
+    expect(run.events.find((event) => event["type"] === "check")).toMatchObject({
+      passed: true,
+      output: "begun\n",
+    });
+    expect(run.events.at(-1)?.["duration_ms"]).toBeLessThan(4_000);
+  });
+
+  test("a check that hangs is cut by --timeout", async () => {
+    await using server = await ProviderServer.start([{ text: "done" }]);
+    using user = new UserHome();
+    const check = "trap '' INT TERM; sleep 1000";
+    const run = await shell(
+      user,
+      server,
+      `$PA -p --json --timeout 1s --check "${check}" hi </dev/null`,
+    );
+    expectCode(run, 124);
   });
 
   test("a check that never passes is exit code 5", async () => {
