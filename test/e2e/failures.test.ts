@@ -222,6 +222,22 @@ describe.each(FORMATS)("as %s", (format) => {
   });
 });
 
+test("HTTP_PROXY is asked for what is not on this machine, and NO_PROXY says what is not its business", async () => {
+  await using proxy = await ProviderServer.start([{ text: "through the proxy" }]);
+  using user = new UserHome();
+  const flags = ["-m", "far/away", "--base-url", "http://far.invalid/v1", "--max-retries", "0"];
+  const through = await user.run(["-p", ...flags, "hi"], { env: { HTTP_PROXY: proxy.url } });
+  expectCode(through, 0);
+  expect(through.stdout).toBe("through the proxy\n");
+  expect(proxy.requests[0]?.path).toBe("http://far.invalid/v1/chat/completions");
+  const without = { HTTP_PROXY: proxy.url, NO_PROXY: "far.invalid" };
+  expectCode(await user.run(["-p", ...flags, "hi"], { env: without }), 6);
+  await using local = await ProviderServer.start([{ text: "directly" }]);
+  const near = ["-m", "near/by", "--base-url", local.baseUrl("openai-completions")];
+  const direct = await user.run(["-p", ...near, "hi"], { env: { HTTP_PROXY: proxy.url } });
+  expect(direct.stdout).toBe("directly\n");
+});
+
 test("a request that succeeds after a retry is a success, and partial text is not shown twice", async () => {
   await using server = await ProviderServer.start([
     { text: "Half an ans", finish: "none", end: "close" },

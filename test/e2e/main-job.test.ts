@@ -1,6 +1,8 @@
 /** The main job on the compiled program: prompt → model → cell → answer. */
 
 import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { MODEL_ENV, modelFlags } from "../support/model-flags.ts";
 import { ProviderServer } from "../support/provider-server.ts";
 import { expectCode, UserHome } from "../support/program.ts";
@@ -162,6 +164,18 @@ describe("cell", () => {
     expectCode(run, 0);
     expect(run.stdout).toBe("1\n2\n");
   });
+});
+
+test("the demo shows the whole loop on a real kernel, without a key, and changes nothing here", async () => {
+  using user = new UserHome();
+  const run = await user.run(["demo"]);
+  expectCode(run, 0);
+  expect(run.stdout).toContain("everything else is real");
+  expect(run.stdout).toContain("model (scripted): ");
+  expect(run.stdout).toContain("That was the demo");
+  expect(run.stdout).not.toContain("\x1b");
+  expect(readdirSync(user.cwd)).toEqual([]);
+  expect(existsSync(join(user.home, ".prime/agent/sessions"))).toBe(false);
 });
 
 describe("usage errors", () => {

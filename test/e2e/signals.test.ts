@@ -72,6 +72,22 @@ describe("a signal during a cell", () => {
   );
 });
 
+test("a second signal ends the program at once, with the code of the second, and no process stays", async () => {
+  await using server = await ProviderServer.start([
+    cell(BUSY_CELLS["a shell that ignores INT and TERM"] as string),
+  ]);
+  using user = new UserHome();
+  const child = user.start(["-p", "--json", ...modelFlags(server), "go"], { env: MODEL_ENV });
+  await child.saw("stderr", "begun");
+  child.kill("SIGINT");
+  child.kill("SIGTERM");
+  const run = await child.finished;
+  expectCode(run, 143);
+  expect(run.events.at(-1)?.["type"]).not.toBe("result");
+  await untilGone(user.home);
+  expect(await resume(user)).toContain("after the signal");
+});
+
 /** Resumes the session of the home and returns the answer; the request must be valid. */
 async function resume(user: UserHome): Promise<string> {
   await using server = await ProviderServer.start([
