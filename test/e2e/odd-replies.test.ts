@@ -321,7 +321,10 @@ describe("payloads with holes", () => {
 test("a kernel that dies in a cell is told with what it printed, and the next cell runs in a new one", async () => {
   const { run, requests } = await converse([
     cell("x = 1\nprint('before', flush=True)"),
-    cell("print('last words', flush=True)\nimport os; os.kill(os.getpid(), 9)"),
+    // What was printed is on its way for a moment, even when it was flushed.
+    cell(
+      "print('last words', flush=True)\nimport os, time; time.sleep(0.3); os.kill(os.getpid(), 9)",
+    ),
     cell("print('after')"),
     { text: "done" },
   ]);
