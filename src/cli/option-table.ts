@@ -70,7 +70,7 @@ export const OPTIONS: readonly OptionRow[] = [
   },
   { flags: "--max-turns <n>", help: "End after this many turns" },
   { flags: "--max-tokens <n>", help: "End after this many tokens, input and output" },
-  { flags: "--max-budget-usd <x>", help: "End after spending this much" },
+  { flags: "--max-budget-usd <x>", help: "End after spending this much, if the price is known" },
   { flags: "--max-retries <n>", help: "Retries of a failed request (default 3)" },
   {
     flags: "--check <command>",

@@ -105,7 +105,8 @@ class Interrupt(ShellCase):
     def test_a_loop_of_commands_ends(self) -> None:
         for code in ("print('on')\nwhile True:\n    !true", "print('on')\nwhile True:\n    x = !sleep 1000"):
             with self.subTest(code):
-                # Python itself loses an interrupt that comes inside a finalizer.
+                # One that comes within milliseconds of a cell's first output can be lost, for a cause not
+                # found yet; the repeat keeps that known fault from failing this test.
                 repeat = threading.Timer(5, self.kernel.interrupt)
                 repeat.start()
                 self.addCleanup(repeat.cancel)
