@@ -107,10 +107,13 @@ async function bindResolved(config: Config, resolved: ResolvedModel): Promise<Mo
   const level = asked ?? config.settings.effort;
   const effort = level === undefined ? undefined : parseEffort(level);
   const warnings = [...resolved.warnings];
-  if (asked !== undefined && effort !== "off" && !model.reasoning) {
-    const name = `${model.provider}/${model.id}`;
+  const name = `${model.provider}/${model.id}`;
+  if (asked !== undefined && effort !== "off" && !model.reasoning)
     warnings.push(`--effort has no effect: ${name} is not known to think; models.json can say so`);
-  }
+  if (config.limits.maxBudgetUsd !== undefined && model.cost === undefined)
+    warnings.push(
+      `--max-budget-usd can't be kept: the price of ${name} is unknown; models.json can say it`,
+    );
   return {
     binding: {
       model,

@@ -64,9 +64,17 @@ describe("bindModel", () => {
     ],
     ["-m local/plain --effort off", "off", []],
     ["-m local/plain", "low", []],
+    [
+      "-m openai/unheard-of --max-budget-usd 1 --base-url https://far.invalid --api-key-env KEY",
+      "low",
+      [
+        expect.stringContaining("not a known model"),
+        expect.stringContaining("--max-budget-usd can't be kept"),
+      ],
+    ],
   ])("with %j has the effort %s and the warnings %j", async (line, effort, warnings) => {
     using home = new Home({ effort: "low" });
-    const choice = await bindModel(home.config(line));
+    const choice = await bindModel(home.config(line, { KEY: "a-key" }));
     expect([choice.binding.effort, choice.warnings]).toEqual([effort as never, warnings as never]);
   });
 
