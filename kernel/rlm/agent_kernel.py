@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import signal
 import socket
 import sys
 import threading
+import traceback
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Optional
 
 from rlm import children
+from rlm.contract import CONTRACT
+from rlm.interrupts import Interrupts
 from rlm.lean_imports import lean_imports
 
 with lean_imports():
@@ -20,6 +25,8 @@ with lean_imports():
 
 # Delivered to the main thread so long after an interrupt.
 NUDGES_SECONDS = (0.02, 0.1, 0.5)
+# How long hooks may go on that IPython calls before a cell, such as %autoreload's.
+INSIST_SECONDS = 0.2
 
 
 class AgentKernel(IPythonKernel):
@@ -28,8 +35,10 @@ class AgentKernel(IPythonKernel):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(shell_channel_thread=NoSubshells(), **kwargs)
         self.is_ending = False
+        self.interrupts = Interrupts()
         self._wakeup: Optional[socket.socket] = None
         self.shell.run_cell_async = ending_forks(self.shell.run_cell_async)
+        self.shell.run_code = self._interruptible(self.shell.run_code)
 
     @property
     def _supports_kernel_subshells(self) -> bool:
@@ -39,33 +48,76 @@ class AgentKernel(IPythonKernel):
         """Starts reading the channels, without the debugger's."""
         self.shell.exit_now = False
         signal.signal(signal.SIGURG, lambda *_: None)
+        self.interrupts.repeat_swallowed()
         super(IPythonKernel, self).start()
         receiving, self._wakeup = socket.socketpair()
         for end in (receiving, self._wakeup):
             end.setblocking(False)
         self.io_loop.add_handler(receiving, lambda *_: receiving.recv(4096), self.io_loop.READ)
 
+    def pre_handler_hook(self) -> None:
+        """Instead of letting SIGINT raise in all that a request is handled with."""
+
+    def post_handler_hook(self) -> None:
+        """Belongs to `pre_handler_hook`."""
+
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Runs a cell."""
+        """Runs a cell. The reply comes whenever an interrupt does."""
         if self._wakeup is not None and threading.current_thread() is threading.main_thread():
             # ipykernel's SIGINT handler only queues work. Without this a cell that sleeps in a
             # top-level `await` would sleep on until something else woke the loop.
             signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
-        children.note_cell_start(self.get_parent("shell")["header"]["msg_id"])
+        cell_id = self.get_parent("shell")["header"]["msg_id"]
+        children.note_cell_start(cell_id)
         try:
-            return await super().do_execute(*args, **kwargs)
+            try:
+                self.interrupts.prepare(cell_id)
+                return await super().do_execute(*args, **kwargs)
+            finally:
+                self.interrupts.finish()
+        except (KeyboardInterrupt, asyncio.CancelledError) as error:
+            # It came outside of the cell's own code, where IPython would have handled it.
+            self.interrupts.finish()
+            return self._interrupted_reply(error)
         finally:
             # A cell that takes the streams away would keep ipykernel 6 from answering.
             sys.stdout = sys.stdout or self._stdout
             sys.stderr = sys.stderr or self._stderr
 
+    def _interruptible(self, run_code: Any) -> Any:
+        """Lets interrupts raise when IPython has prepared a cell and begins with its code."""
+
+        @functools.wraps(run_code)
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            self.interrupts.run()
+            return await run_code(*args, **kwargs)
+
+        return run
+
+    def _interrupted_reply(self, error: BaseException) -> dict[str, Any]:
+        lines = traceback.format_exception_only(type(error), error)
+        content = {"ename": type(error).__name__, "evalue": str(error), "traceback": lines}
+        self.send_response(self.iopub_socket, "error", content)
+        self.shell.payload_manager.clear_payload()
+        count = self.shell.execution_count
+        return {"status": "error", "execution_count": count, "user_expressions": {}, "payload": [], **content}
+
+    def _cancel_on_sigint(self, future: Any) -> AbstractContextManager[None]:
+        """Ends a cell with a top-level `await`, wherever it is."""
+        return self.interrupts.raising_in(future)
+
     async def interrupt_request(self, stream: Any, ident: Any, parent: Any) -> None:
-        """Interrupts the cell, and makes sure that it notices.
+        """Interrupts the cell, also one that has yet to begin, and makes sure that it notices.
 
         A signal that comes just before a system call does not end that: `time.sleep(1000)` would sleep
         on. Another signal, whose handler does nothing, makes Python look for the first.
         """
+        cell_id = parent["metadata"].get(CONTRACT["interrupt"]["cell"])
+        if isinstance(cell_id, str) and not self.interrupts.want(cell_id):
+            self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
+            return
         await super().interrupt_request(stream, ident, parent)
+        self.control_thread.io_loop.call_later(INSIST_SECONDS, self.interrupts.insist)
         for seconds in NUDGES_SECONDS:
             self.control_thread.io_loop.call_later(seconds, nudge_main_thread)
 

@@ -133,6 +133,15 @@ class KernelApp(IPKernelApp):
             except KeyboardInterrupt:
                 continue
 
+    def stop_control(self) -> None:
+        """Ends the control channel's thread.
+
+        Before the process exits: IOPub's thread, to which it hands its messages, ends as the first thing
+        then, and it would wait for that one, and the process for it.
+        """
+        self.control_thread.stop()
+        self.control_thread.join()
+
     @property
     def facts(self) -> dict[str, Any]:
         """What the ready line says about this kernel."""

@@ -78,6 +78,7 @@ def run(
     tell(ready_fd, {"ready": True, **place, **app.facts, "boot_ms": milliseconds})
     app.start()
     teardown.exit_soon()
+    app.stop_control()
 
 
 def open_kernel(app: Any, config: dict[str, Any], diagnostics: TextIO) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import signal
 import threading
 import warnings
 from typing import Any
@@ -125,16 +124,11 @@ def prune(kernel: Any, args: dict[str, Any]) -> dict[str, Any] | None:
     if result is None or "error" in result:
         return None
     oversized = {name: measured[name] for name in result["oversized"]}
-    previous = _ignore_interrupts()
-    try:
-        for name, value in oversized.items():
-            namespace.remove(shell, name, value)
-        manifest = read_manifest(job.folder)
-        pruned = [*manifest.get("pruned", []), *oversized]
-        write_manifest(job.folder, {**manifest, "pruned": sorted(set(pruned))})
-    finally:
-        if previous is not None:
-            signal.signal(signal.SIGINT, previous)
+    for name, value in oversized.items():
+        namespace.remove(shell, name, value)
+    manifest = read_manifest(job.folder)
+    pruned = [*manifest.get("pruned", []), *oversized]
+    write_manifest(job.folder, {**manifest, "pruned": sorted(set(pruned))})
     return {"pruned": list(oversized)}
 
 
@@ -208,10 +202,3 @@ def _order(value: Any) -> tuple[int, int]:
     if isinstance(value, NAMED):
         return 1, 0
     return (2, 0) if type(value).__module__ == "builtins" else (3, 0)
-
-
-def _ignore_interrupts() -> Any:
-    """Keeps an interrupt from stopping the removal half-way. In the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-    return signal.signal(signal.SIGINT, signal.SIG_IGN)

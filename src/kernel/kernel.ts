@@ -94,7 +94,7 @@ export class Kernel {
     this.#bridge = new HostBridge(client, parts.handlers);
     const host = {
       client,
-      interrupt: () => this.interrupt(),
+      interrupt: (cellId: string) => this.#interrupt(cellId),
       endChildren: (cellId: string) => this.#endChildren(cellId),
     };
     this.#queue = new ExecutionQueue(host, parts.times);
@@ -183,18 +183,6 @@ export class Kernel {
   }
 
   /**
-   * Asks the kernel to interrupt what it runs. Resolves when it has acknowledged: before that the
-   * interrupt is on its way and could hit a later cell. Rejects when the connection is lost.
-   */
-  async interrupt(): Promise<void> {
-    const { reply } = this.#client.request("control", "interrupt_request", {});
-    // The control thread needs the interpreter lock, the signal does not.
-    if ((await within(reply, INTERRUPT_REPLY_WAIT_MS)) === TIMED_OUT)
-      this.#process?.signal("SIGINT", "group");
-    await reply;
-  }
-
-  /**
    * Ends the kernel in an orderly way within 5 s: a shutdown request, then SIGTERM, then SIGKILL to the
    * group. A kernel that somebody else started is only disconnected from.
    */
@@ -263,6 +251,20 @@ export class Kernel {
     this.#queue.close(reason);
     this.#client.close();
     this.#gone.resolve(reason);
+  }
+
+  /**
+   * Asks the kernel to interrupt a cell. Resolves when it has acknowledged: before that the interrupt is
+   * on its way and could hit a later cell. Rejects when the connection is lost.
+   */
+  async #interrupt(cellId: string): Promise<void> {
+    // Our own kernels thus also interrupt a cell that they have yet to begin; others ignore that.
+    const metadata = this.isOwn ? { [contract.interrupt.cell]: cellId } : {};
+    const { reply } = this.#client.request("control", "interrupt_request", {}, { metadata });
+    // The control thread needs the interpreter lock, the signal does not.
+    if ((await within(reply, INTERRUPT_REPLY_WAIT_MS)) === TIMED_OUT)
+      this.#process?.signal("SIGINT", "group");
+    await reply;
   }
 
   async #endChildren(cellId: string): Promise<void> {

@@ -80,8 +80,8 @@ export interface ExecuteOptions {
 /** What the queue needs of the kernel around it. */
 export interface QueueHost {
   readonly client: KernelClient;
-  /** Makes the kernel interrupt what it runs; resolves when it has acknowledged, so that no later cell can be hit. */
-  interrupt(): Promise<void>;
+  /** Makes the kernel interrupt the cell of this id; resolves when it has acknowledged, so that no later cell can be hit. */
+  interrupt(cellId: string): Promise<void>;
   /** Ends the processes that the cell of this id started; resolves when they are gone. */
   endChildren(cellId: string): Promise<void>;
 }
@@ -251,7 +251,10 @@ export class ExecutionQueue {
 
   /** Interrupts the kernel, then wakes its shell. */
   #interrupt(execution: Execution): void {
-    const acknowledged = this.#follow("an interrupt was not acknowledged", this.#host.interrupt());
+    const acknowledged = this.#follow(
+      "an interrupt was not acknowledged",
+      this.#host.interrupt(execution.msgId),
+    );
     void within(acknowledged, this.#times.interruptPatience).then(() => {
       if (execution === this.#active && !execution.replied)
         this.#fences.nudge(this.#times.fenceWait);

@@ -13,8 +13,8 @@ const cells = (...codes: string[]) => ({
   toolCalls: codes.map((code) => ({ name: "ipython", arguments: { code } })),
 });
 
-/** Its output arrives well after its start, while it sleeps. */
-const SLEEP = "import time; time.sleep(0.2); print('begun'); time.sleep(1000)";
+/** Says that it runs in a word that its code, which is shown before, does not hold. */
+const SLEEP = "import time; print('be' + 'gun'); time.sleep(1000)";
 
 /** Exactly one result for each call, in the order of the calls, with ids that are all different. */
 function expectPaired(request: RecordedRequest | undefined): string[] {

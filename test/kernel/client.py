@@ -106,10 +106,14 @@ class KernelClient:
         return self._send("shell", "execute_request", content)
 
     def begin_running(self, code: str) -> str:
-        """Sends a cell, and waits until it runs: an interrupt before that would find nothing."""
+        """Sends a cell, and waits until it runs."""
         msg_id = self.begin(f"print('runs', flush=True)\n{code}")
-        self.wait_for(lambda: any(m["msg_type"] == "stream" for m in self.messages(msg_id)))
+        self.wait_for_output(msg_id)
         return msg_id
+
+    def wait_for_output(self, msg_id: str) -> None:
+        """Waits until a cell prints something."""
+        self.wait_for(lambda: any(m["msg_type"] == "stream" for m in self.messages(msg_id)))
 
     def finish(self, msg_id: str, timeout: float = WAIT_SECONDS) -> Cell:
         """Waits for the reply and the idle status of a cell that `begin` sent."""
@@ -117,9 +121,10 @@ class KernelClient:
         self.wait_for(lambda: self._is_idle(msg_id), timeout)
         return Cell(reply["content"], self.messages(msg_id))
 
-    def interrupt(self) -> None:
-        """Sends `interrupt_request` and waits for its reply."""
-        self.request("control", "interrupt_request", {})
+    def interrupt(self, cell_id: Optional[str] = None) -> None:
+        """Sends `interrupt_request`, which may name its cell, and waits for its reply."""
+        metadata = None if cell_id is None else {CONTRACT["interrupt"]["cell"]: cell_id}
+        self.request("control", "interrupt_request", {}, metadata)
 
     # -- other requests ---------------------------------------------------------------------
 
@@ -131,9 +136,9 @@ class KernelClient:
             return content["result"]
         raise RuntimeError(f"{content['ename']}: {content['evalue']}")
 
-    def request(self, channel: str, msg_type: str, content: dict) -> dict:
+    def request(self, channel: str, msg_type: str, content: dict, metadata: Optional[dict] = None) -> dict:
         """Sends any request and returns the content of its reply."""
-        msg_id = self._send(channel, msg_type, content)
+        msg_id = self._send(channel, msg_type, content, metadata)
         return self._reply(channel, msg_id, WAIT_SECONDS)["content"]
 
     # -- waiting ----------------------------------------------------------------------------
@@ -204,8 +209,8 @@ class KernelClient:
                     return
                 self._check_alive(deadline)
 
-    def _send(self, channel: str, msg_type: str, content: dict) -> str:
-        message = self.session.send(self._sockets[channel], msg_type, content)
+    def _send(self, channel: str, msg_type: str, content: dict, metadata: Optional[dict] = None) -> str:
+        message = self.session.send(self._sockets[channel], msg_type, content, metadata=metadata)
         return message["header"]["msg_id"]
 
     def _reply(self, channel: str, msg_id: str, timeout: float) -> dict:

@@ -24,11 +24,11 @@ class Interrupt(unittest.TestCase):
         "a loop": ("while True: pass", "KeyboardInterrupt"),
         "a top-level await": (
             "import asyncio; await asyncio.sleep(1000)",
-            "CancelledError",
+            "CancelledError|KeyboardInterrupt",
         ),
         "a future that nobody sets": (
             "import asyncio; await asyncio.get_running_loop().create_future()",
-            "CancelledError",
+            "CancelledError|KeyboardInterrupt",
         ),
         "asyncio.run": (
             "import asyncio; asyncio.run(asyncio.sleep(1000))",
@@ -44,11 +44,11 @@ class Interrupt(unittest.TestCase):
         # The host's bootstrap is part of this: it nests the event loop.
         with start_kernel(bootstrap={}) as kernel:
             kernel.run("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)")
-            for title, (code, ename) in self.WAITS.items():
+            for title, (code, enames) in self.WAITS.items():
                 with self.subTest(title):
                     msg_id = kernel.begin_running(code)
                     kernel.interrupt()
-                    self.assertEqual(kernel.finish(msg_id, timeout=10).reply["ename"], ename)
+                    self.assertRegex(kernel.finish(msg_id, timeout=10).reply["ename"], f"^({enames})$")
                     self.assertEqual(kernel.run("40 + 2").result, "42")
 
 

@@ -11,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import LAUNCHER, RunningKernel, is_alive, start_kernel, wait_until
+from support import LAUNCHER, WAIT_SECONDS, RunningKernel, is_alive, start_kernel, wait_until
 
 # A child that goes on, whatever a polite end sends; it does not ignore SIGHUP, which would spare it.
 STUBBORN = "trap '' INT; trap : TERM HUP; while :; do sleep 0.1; done"
@@ -86,6 +86,21 @@ class Ending(unittest.TestCase):
             "atexit.register(time.sleep, 1000)"
         )
         self.assertEqual(self.kernel.shutdown(), 0)
+
+    def test_requests_behind_a_shutdown_request_do_not_keep_it_from_its_end(self) -> None:
+        for _ in range(5):
+            with start_kernel() as kernel:
+                mark = os.path.join(kernel.folder, "finalized")
+                kernel.run(
+                    "import os\nclass Last:\n    def __del__(self, mark=os.mkdir):\n"
+                    f"        mark({mark!r})\nlast = Last()"
+                )
+                kernel._send("control", "shutdown_request", {"restart": False})
+                for _ in range(100):
+                    kernel._send("control", "kernel_info_request", {})
+                self.assertEqual(kernel.process.wait(WAIT_SECONDS), 0)
+                # One that hangs is cut off before it gets there.
+                self.assertTrue(os.path.exists(mark))
 
     def test_exit_handlers_of_cells_run_at_shutdown(self) -> None:
         self.kernel.run(f"import atexit; atexit.register(lambda: open({self.path('ran')!r}, 'w'))")

@@ -63,6 +63,21 @@ for (const python of ["newest", "oldest"] as const) {
       }
     });
 
+    test("aborts at any moment since a cell was sent end it at once, and none hits the next cell", async () => {
+      await using kernel = new ToolKernel({ python, snapshots: true });
+      await kernel.run("kept = 41");
+      for (let turns = 0; turns < 120; turns += 1) {
+        const controller = new AbortController();
+        const call = kernel.run("import time; time.sleep(1000)", { signal: controller.signal });
+        for (let turn = 0; turn < turns * 4; turn += 1) await new Promise(setImmediate);
+        controller.abort();
+        const result = await call;
+        expect(result.details.status).toBe("aborted");
+        expect(textOf(result)).not.toContain("has not ended yet");
+        expect(await kernel.text("kept + 1")).toBe("42");
+      }
+    });
+
     test("a cell limit interrupts the cell, says so, and keeps the kernel", async () => {
       await using kernel = new ToolKernel({ python, cellTimeoutMs: 500 });
       const result = await kernel.run("import time\nfor i in range(100): time.sleep(0.1)");
