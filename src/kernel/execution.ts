@@ -30,6 +30,8 @@ export interface ExecutionOutcome {
   status: "ok" | "error" | "aborted";
   /** Why it was aborted; only with status "aborted". */
   abortCause?: AbortCause;
+  /** The cell's own time limit in milliseconds, when that aborted it. */
+  timedOutMs?: number;
   error?: CellError;
   executionCount?: number;
   /** What `?` and other pager magics wanted to show. */
@@ -57,6 +59,7 @@ export class Execution {
   /** What came after the error: a value is shown once the cell has run to its end, so what failed was only one of its representations. */
   #afterError: "nothing" | "display" | "result" = "nothing";
   #abortCause: AbortCause | undefined;
+  #timedOutMs: number | undefined;
   #note: string | undefined;
   #lastActivity = performance.now();
   readonly #settle = defer<ExecutionOutcome>();
@@ -126,9 +129,11 @@ export class Execution {
     return dropped && !this.#ran && this.#abortCause === undefined;
   }
 
-  /** Records that we abort the cell. The first cause stays the cause. */
-  markAborted(cause: AbortCause): void {
-    this.#abortCause ??= cause;
+  /** Records that we abort the cell, and the limit when it is its own. The first cause stays the cause. */
+  markAborted(cause: AbortCause, timedOutMs?: number): void {
+    if (this.#abortCause) return;
+    this.#abortCause = cause;
+    this.#timedOutMs = timedOutMs;
   }
 
   /** Gives the caller its result now, although the kernel is not done with the cell. */
@@ -185,7 +190,15 @@ export class Execution {
   }
 
   #resolveAborted(note: string): void {
-    this.#resolve({ status: "aborted", abortCause: this.#abortCause ?? "user", pages: [], note });
+    this.#resolve({ ...this.#aborted(), pages: [], note });
+  }
+
+  #aborted() {
+    return {
+      status: "aborted" as const,
+      abortCause: this.#abortCause ?? "user",
+      ...(this.#timedOutMs !== undefined && { timedOutMs: this.#timedOutMs }),
+    };
   }
 
   #resolve(outcome: ExecutionOutcome): void {
@@ -206,7 +219,7 @@ export class Execution {
     // Whoever interrupted a cell says so, whatever the reply says: shells report success on SIGINT.
     if (this.#abortCause) {
       const error = failure && { error: failure };
-      return { ...base, status: "aborted", abortCause: this.#abortCause, ...error };
+      return { ...base, ...this.#aborted(), ...error };
     }
     if (reply === NO_REPLY) {
       const evalue = "The kernel finished this cell without reporting how it ended.";

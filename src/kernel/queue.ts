@@ -214,9 +214,9 @@ export class ExecutionQueue {
 
   /** Aborts the execution when the signal fires or its time is over. */
   #watchAborts(execution: Execution, options: ExecuteOptions): () => void {
-    const abort = (cause: AbortCause) => {
+    const abort = (cause: AbortCause, timedOutMs?: number) => {
       if (execution.abortCause) return;
-      execution.markAborted(cause);
+      execution.markAborted(cause, timedOutMs);
       void this.#abort(execution);
     };
     const onSignal = () => {
@@ -228,7 +228,7 @@ export class ExecutionQueue {
     const timer =
       options.timeoutMs === undefined
         ? undefined
-        : setTimeout(() => abort("timeout"), options.timeoutMs);
+        : setTimeout(() => abort("timeout", options.timeoutMs), options.timeoutMs);
     return () => {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", onSignal);

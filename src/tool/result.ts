@@ -91,10 +91,13 @@ function boundedError(error: CellError): CellError {
   return { ename: clean(error.ename, 200), evalue: clean(error.evalue, 10_000), traceback };
 }
 
-function renderAbort({ abortCause = "user", note }: ExecutionOutcome): string {
+function renderAbort({ abortCause = "user", timedOutMs, note }: ExecutionOutcome): string {
   const why: Record<AbortCause, string> = {
     user: "interrupted by the user",
-    timeout: "interrupted: it ran into the cell's time limit",
+    timeout:
+      timedOutMs === undefined
+        ? "interrupted: the time limit of the run is over"
+        : `interrupted: timed out after ${timedOutMs / 1000} s, the time limit of a cell`,
     signal: "interrupted: the program was told to stop",
     shutdown: "interrupted: the program is shutting down",
   };

@@ -74,7 +74,7 @@ describe("--cell-timeout", () => {
     const run = await user.run(["-p", "--json", "--cell-timeout", "700ms", "hi"], { env });
     expectCode(run, 0);
     const [, second, third] = server.requests.map(sentRequest);
-    expect(second?.results[0]?.text).toMatch(/begun[^]*time limit/);
+    expect(second?.results[0]?.text).toMatch(/begun[^]*timed out after 0.7 s/);
     expect(third?.results[1]?.text).toBe("42\n");
     expect(run.events[0]).toMatchObject({ limits: { cell_timeout_ms: 700 } });
   });
