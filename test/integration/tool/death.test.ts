@@ -56,6 +56,17 @@ for (const python of ["newest", "oldest"] as const) {
       expect(text).toContain("SIGKILL");
     });
 
+    test("a recursion without Python's limit ends by a crash or by the cell's limit, and the next cell runs", async () => {
+      const chooseWhenBusy = async () => "restart" as const;
+      await using kernel = new ToolKernel({ python, cellTimeoutMs: 1_500, chooseWhenBusy });
+      const result = await kernel.run(
+        "import sys; sys.setrecursionlimit(10**7)\ndef f(n): return f(n + 1)\nf(0)",
+      );
+      expect(result.isError).toBe(true);
+      expect(textOf(result)).toMatch(/SIGSEGV|timed out after 1.5 s/);
+      expect(await kernel.text("1 + 1")).toEndWith("2");
+    });
+
     test("a death between cells is reported at the next call, which runs", async () => {
       await using kernel = new ToolKernel({ python });
       await kernel.run("import os, threading\nthreading.Timer(0.2, lambda: os._exit(7)).start()");
