@@ -154,4 +154,6 @@ def _from_ps() -> dict[int, Process]:
 
 def _ps(columns: str, *which: str) -> str:
     command = ["ps", *which, "-o", columns]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
+    # Start times are compared as text, and the locale of a cell is no concern of theirs.
+    env = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=env).stdout

@@ -20,8 +20,13 @@ import numpy as np
 big = [np.random.rand(2_000_000) for _ in range(38)]
 small = [{'i': i, 's': str(i)} for i in range(1_000_000)]
 `;
-/** What a cell does: some work over the data, so that page faults after the fork count. */
-const CELL = "sum(row['i'] for row in small[:200_000])";
+/** What a cell does: some work over a part of the data, and over all of it, so that page faults after the fork count. */
+const CELLS = {
+  "a cell": "sum(row['i'] for row in small[:200_000])",
+  "a cell that reads every object": "sum(row['i'] for row in small)",
+};
+/** The saver remembers what was too big while that keeps its length: thus each time it has all to do. */
+const CHANGE = "small.append({'i': 0, 's': ''}); big.append(big[0])";
 
 /** How much longer a cell takes while the namespace is being written. */
 export async function snapshot(python: string): Promise<Figure[]> {
@@ -29,38 +34,48 @@ export async function snapshot(python: string): Promise<Figure[]> {
   const kernel = await boot(bootOptions(python, new ForkServers(false)));
   try {
     await run(kernel, NAMESPACE);
-    const alone = await timeCells(kernel, async () => undefined);
-    const during = await timeCells(kernel, () => save(kernel, dir));
+    const times: Array<{ cell: string; alone: number; during: number }> = [];
+    for (const [cell, code] of Object.entries(CELLS)) {
+      const alone = median(await timeCells(kernel, code));
+      times.push({ cell, alone, during: median(await timeCells(kernel, code, dir)) });
+    }
     const begin = performance.now();
     await run(kernel, `import dill, io\nfor value in (big, small): dill.dump(value, io.BytesIO())`);
     const plain = performance.now() - begin;
-    const extra = median(during) - median(alone);
-    return [
-      {
-        name: "a cell while 600 MB and a million objects are saved, beyond the same cell alone",
-        ours: `${extra.toFixed(0)} ms (${median(during).toFixed(0)} instead of ${median(alone).toFixed(0)})`,
-        peer: `${(plain / 1000).toFixed(1)} s (dill in the kernel)`,
-        bar: `≤ ${SNAPSHOT_BAR_MS} ms`,
-        holds: extra <= SNAPSHOT_BAR_MS,
-      },
-    ];
+    return times.map(({ cell, alone, during }) => ({
+      name: `${cell} while 600 MB and a million objects are saved, beyond the same cell alone`,
+      ours: `${(during - alone).toFixed(0)} ms (${during.toFixed(0)} instead of ${alone.toFixed(0)})`,
+      peer: `${(plain / 1000).toFixed(1)} s (dill in the kernel)`,
+      bar: `≤ ${SNAPSHOT_BAR_MS} ms`,
+      holds: during - alone <= SNAPSHOT_BAR_MS,
+    }));
   } finally {
     await kernel.kill();
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-async function timeCells(kernel: Kernel, before: () => Promise<unknown>): Promise<number[]> {
+/** Times a cell, each time right behind the begin of a snapshot into `dir`, if there is one. */
+async function timeCells(kernel: Kernel, code: string, dir?: string): Promise<number[]> {
   const times: number[] = [];
   for (let index = 0; index < RUNS; index += 1) {
+    await run(kernel, CHANGE);
     const begin = performance.now();
-    await before();
-    await run(kernel, CELL);
+    if (dir !== undefined) await save(kernel, dir);
+    await run(kernel, code);
     times.push(performance.now() - begin);
-    // A new value, so that the next snapshot has something to do.
-    await run(kernel, `marker = ${index}`);
+    if (dir === undefined) continue;
+    const { running } = await finishSnapshot(kernel, 0);
+    if (!running) throw new Error("the snapshot was over before the cell was");
+    await finishSnapshot(kernel, contract.limits.snapshot_seconds);
   }
   return times;
+}
+
+/** Waits so many seconds for the end of the snapshot that is being written; whether it still is. */
+async function finishSnapshot(kernel: Kernel, seconds: number): Promise<{ running: boolean }> {
+  const options = { channel: "control", timeoutMs: 70_000 } as const;
+  return (await kernel.call("snapshot_wait", { seconds }, options)) as { running: boolean };
 }
 
 /** Starts a snapshot, as the schedule does after a cell; the next cell is sent right behind it. */
