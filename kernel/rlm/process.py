@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from rlm import children, teardown
+from rlm import teardown
 
 # What ipykernel can't be imported without, so that one message names all that is missing.
 REQUIRED_MODULES = (
@@ -41,8 +41,8 @@ def main(config: dict[str, Any], started: float) -> None:
     """
     own_descriptors(config["ready_fd"], config["parent_fd"])
     lead_session()
-    children.begin(config["kernel_dir"])
-    teardown.watch_host(config["parent_fd"], config["kernel_dir"])
+    teardown.begin(config["kernel_dir"])
+    teardown.watch_host(config["parent_fd"])
     os.environ.update(config.get("env") or {})
     run(config, config["ready_fd"], started, lambda: prepare_app(config["kernel_dir"]))
 
@@ -73,7 +73,7 @@ def run(
     except BaseException as error:
         traceback.print_exc(file=diagnostics)
         tell(ready_fd, {"ready": False, "error": explain(error)})
-        os._exit(1)
+        teardown.end_now(1)
     milliseconds = round((time.monotonic() - started) * 1000)
     tell(ready_fd, {"ready": True, **place, **app.facts, "boot_ms": milliseconds})
     app.start()

@@ -67,8 +67,8 @@ def become_kernel(kernel: ForkedKernel, app: Any) -> None:
     os.environ.update(environment)
     time.tzset()
     tempfile.tempdir = None
-    children.begin(config["kernel_dir"])
-    teardown.watch_hangup(kernel.watched_fds, config["kernel_dir"])
+    teardown.begin(config["kernel_dir"])
+    teardown.watch_hangup(kernel.watched_fds)
 
     def moved_app() -> Any:
         app.move(config["kernel_dir"])
@@ -106,4 +106,4 @@ def clean_up_after(pid: int, kernel_dir: str) -> None:
     """Ends what a killed kernel left, and removes its folder."""
     children.adopt(pid, kernel_dir)
     children.end_all()
-    shutil.rmtree(kernel_dir, ignore_errors=True)
+    teardown.remove_folder(kernel_dir)

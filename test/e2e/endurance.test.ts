@@ -1,6 +1,7 @@
 /** Long sessions and crashes: nothing that was completed is lost, and every next request is valid. */
 
 import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { MODEL_ENV, modelFlags } from "../support/model-flags.ts";
 import { expectCode, UserHome } from "../support/program.ts";
 import {
@@ -9,6 +10,7 @@ import {
   type ServedReply,
   type ServedScript,
 } from "../support/provider-server.ts";
+import { TempDir } from "../support/temp-dir.ts";
 
 const KILLS = 50;
 const TURNS = 200;
@@ -39,10 +41,12 @@ function countingReply(request: RecordedRequest): ServedReply {
   };
 }
 
-test(`a session that is killed with -9 at ${KILLS} random moments resumes each time with every completed turn`, async () => {
+test(`a session that is killed with -9 at ${KILLS} random moments resumes each time with every completed turn, and leaves no folder of a kernel`, async () => {
   let seed = 20_260_801;
   const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31;
   using user = new UserHome();
+  using runtime = new TempDir();
+  const env = { ...MODEL_ENV, XDG_RUNTIME_DIR: runtime.path };
   let completed = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
     const script: ServedScript[] = Array.from({ length: 8 }, () => countingReply);
@@ -55,7 +59,7 @@ test(`a session that is killed with -9 at ${KILLS} random moments resumes each t
       ...modelFlags(server),
       prompt,
     ];
-    const child = user.start(args, { env: MODEL_ENV });
+    const child = user.start(args, { env });
     const moment = random() * 500;
     const timer = setTimeout(() => child.kill("SIGKILL"), moment);
     const run = await child.finished;
@@ -76,9 +80,11 @@ test(`a session that is killed with -9 at ${KILLS} random moments resumes each t
       return { text: "still here" };
     },
   ]);
-  const last = await user.run(["-p", "-c", ...modelFlags(server), "the end"], { env: MODEL_ENV });
+  const last = await user.run(["-p", "-c", ...modelFlags(server), "the end"], { env });
   expectCode(last, 0);
   expect(last.stdout).toBe("still here\n");
+  // A kernel notices by itself that its host was killed.
+  while (readdirSync(runtime.path).length > 0) await Bun.sleep(20);
 });
 
 test(`a run of ${TURNS} turns sends a prefix that is byte-identical from turn to turn`, async () => {

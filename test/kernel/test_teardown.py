@@ -89,8 +89,8 @@ class Ending(unittest.TestCase):
 
     def test_requests_behind_a_shutdown_request_do_not_keep_it_from_its_end(self) -> None:
         for _ in range(5):
-            with start_kernel() as kernel:
-                mark = os.path.join(kernel.folder, "finalized")
+            with tempfile.TemporaryDirectory() as folder, start_kernel() as kernel:
+                mark = os.path.join(folder, "finalized")
                 kernel.run(
                     "import os\nclass Last:\n    def __del__(self, mark=os.mkdir):\n"
                     f"        mark({mark!r})\nlast = Last()"
@@ -101,6 +101,18 @@ class Ending(unittest.TestCase):
                 self.assertEqual(kernel.process.wait(WAIT_SECONDS), 0)
                 # One that hangs is cut off before it gets there.
                 self.assertTrue(os.path.exists(mark))
+
+    def test_the_kernels_folder_goes_with_it_however_it_ends(self) -> None:
+        ends = {
+            "a shutdown request": lambda kernel: kernel._send("control", "shutdown_request", {"restart": False}),
+            "SIGTERM": lambda kernel: kernel.process.terminate(),
+            "the host's death": lambda kernel: kernel.host_dies(),
+        }
+        for title, end in ends.items():
+            with self.subTest(title), start_kernel() as kernel:
+                end(kernel)
+                kernel.process.wait(WAIT_SECONDS)
+                self.assertFalse(os.path.exists(kernel.folder))
 
     def test_exit_handlers_of_cells_run_at_shutdown(self) -> None:
         self.kernel.run(f"import atexit; atexit.register(lambda: open({self.path('ran')!r}, 'w'))")
