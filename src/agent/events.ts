@@ -4,7 +4,7 @@
  */
 
 import type { AssistantMessage, ToolCallBlock, ToolResultMessage, Usage } from "../message.ts";
-import type { FailureKind } from "../providers/provider.ts";
+import type { FailureKind, ProviderEvent } from "../providers/provider.ts";
 
 /** One event; `agent` names the sub-agent it belongs to, absent for the root. */
 export type AgentEvent = AgentEventBody & { agent?: AgentOrigin };
@@ -25,14 +25,7 @@ export type AgentEventBody =
   | { type: "tool_call_delta"; id: string; name: string; delta: string }
   /** A retried reply starts over: what was shown of it does not count. */
   | { type: "reply_restart" }
-  | {
-      type: "retry";
-      attempt: number;
-      maxRetries: number;
-      delayMs: number;
-      reason: string;
-      httpStatus?: number;
-    }
+  | Extract<ProviderEvent, { type: "retry" }>
   | { type: "assistant"; message: AssistantMessage; ttftMs?: number; durationMs?: number }
   | { type: "tool_start"; call: ToolCallBlock; code: string }
   | { type: "tool_output"; callId: string; stream: "stdout" | "stderr"; text: string }

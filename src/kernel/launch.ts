@@ -101,7 +101,7 @@ async function start(
  * Five free ports on loopback. Another program could take one before the kernel binds it; the start
  * then fails and the next call tries again with others. Unix sockets, the default, have no such gap.
  */
-function freePorts(): ChannelPorts {
+export function freePorts(): ChannelPorts {
   const names = ["shell", "iopub", "stdin", "control", "hb"] as const;
   const listeners = names.map(() =>
     Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }),

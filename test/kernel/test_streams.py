@@ -28,8 +28,9 @@ class OddText(KernelCase):
 
     def test_the_bytes_of_an_undecodable_file_name_are_marked(self) -> None:
         cell = self.kernel.run(
-            "import os, tempfile\nd = tempfile.mkdtemp().encode()\nopen(d + b'/caf\\xe9.txt', 'w').close()\n"
-            "for name in os.listdir(d.decode()): print(name, '\\ud800')"
+            "import os, tempfile\nwith tempfile.TemporaryDirectory() as d:\n"
+            "    open(d.encode() + b'/caf\\xe9.txt', 'w').close()\n"
+            "    for name in os.listdir(d): print(name, '\\ud800')"
         )
         self.assertEqual(cell.stdout, "caf\ufffd.txt \\ud800\n")
 

@@ -4,6 +4,7 @@ import { describe } from "bun:test";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createTcpConnection, writeConnectionFile } from "../../src/jupyter/connection-file.ts";
+import { freePorts } from "../../src/kernel/launch.ts";
 import { TempDir } from "./temp-dir.ts";
 
 const ROOT = resolve(import.meta.dir, "../..");
@@ -56,15 +57,4 @@ export function describeWithForeignKernel(name: ForeignName, body: () => void): 
   if (process.env["CI"] === "true") throw new Error(reason);
   console.warn(`skipped: ${reason}`);
   describe.skip(name, body);
-}
-
-/** These kernels can't choose ports themselves, so there is a moment in which another program could take one. */
-function freePorts() {
-  const names = ["shell", "iopub", "stdin", "control", "hb"] as const;
-  const listeners = names.map(() =>
-    Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }),
-  );
-  const ports = Object.fromEntries(names.map((name, index) => [name, listeners[index]?.port ?? 0]));
-  for (const listener of listeners) listener.stop(true);
-  return ports as Record<(typeof names)[number], number>;
 }
