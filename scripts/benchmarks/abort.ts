@@ -12,6 +12,9 @@ const CELLS: Record<string, string> = {
   "%%bash sleep 60": "%%bash\nsleep 60",
 };
 const RUNS = 5;
+/** How long a cell has run; and moments at which it has hardly begun, or not yet. */
+const RUNNING_MS = 300;
+const EARLY_MS = Array.from({ length: 40 }, (_, index) => (index + 1) / 4);
 const SETTLED_BAR_MS = 1_200;
 const NEXT_BAR_MS = 500;
 
@@ -23,7 +26,7 @@ export async function abort(python: string): Promise<Figure[]> {
     const settled: number[] = [];
     const next: number[] = [];
     for (let index = 0; index < RUNS; index += 1) {
-      settled.push(await abortOnce(kernel, code));
+      settled.push(await abortOnce(kernel, code, RUNNING_MS));
       const begin = performance.now();
       await run(kernel, "1+1");
       next.push(performance.now() - begin);
@@ -32,16 +35,23 @@ export async function abort(python: string): Promise<Figure[]> {
       figure(`abort of ${name} to settled, slowest of ${RUNS}`, settled, SETTLED_BAR_MS),
     );
     figures.push(figure(`next cell after it, slowest of ${RUNS}`, next, NEXT_BAR_MS));
+    const early: number[] = [];
+    for (const afterMs of EARLY_MS) {
+      early.push(await abortOnce(kernel, code, afterMs));
+      await run(kernel, "1+1");
+    }
+    const title = `abort of ${name} within 10 ms of sending it, slowest of ${EARLY_MS.length}`;
+    figures.push(figure(title, early, SETTLED_BAR_MS));
   }
   await kernel.kill();
   return figures;
 }
 
-/** Milliseconds from the abort to the settled call. */
-async function abortOnce(kernel: Kernel, code: string): Promise<number> {
+/** Milliseconds from the abort, so long after the cell was sent, to the settled call. */
+async function abortOnce(kernel: Kernel, code: string, afterMs: number): Promise<number> {
   const abort = new AbortController();
   const outcome = kernel.execute(code, { onOutput: () => undefined, signal: abort.signal });
-  await Bun.sleep(300);
+  await Bun.sleep(afterMs);
   const begin = performance.now();
   abort.abort();
   const { status } = await outcome;
