@@ -63,7 +63,7 @@ class AgentKernel(IPythonKernel):
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Runs a cell. The reply comes whenever an interrupt does."""
-        if self._wakeup is not None and threading.current_thread() is threading.main_thread():
+        if self._wakeup is not None:
             # ipykernel's SIGINT handler only queues work. Without this a cell that sleeps in a
             # top-level `await` would sleep on until something else woke the loop.
             signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)

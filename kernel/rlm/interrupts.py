@@ -36,6 +36,7 @@ class Interrupts:
         self._phase = Phase.IDLE
         self._number = 0
         self._is_due = False
+        self._is_overdue = False
         self._cell_id: Optional[str] = None
         self._wanted: Optional[str] = None
         self._task: Any = None
@@ -53,7 +54,7 @@ class Interrupts:
         self._number += 1
         self._cell_id = cell_id
         self._phase = Phase.PREPARING
-        self._is_due = False
+        self._is_due = self._is_overdue = False
         signal.signal(signal.SIGINT, self._on_signal)
         # In this order: whoever calls `want` and then sends the signal finds the handler, or we find that.
         self._is_due = self._is_due or cell_id == self._wanted
@@ -66,8 +67,8 @@ class Interrupts:
         if self._phase is not Phase.PREPARING:
             return
         self._phase = Phase.RUNNING
-        if self._task is None:
-            # As programs expect it; `asyncio.run` looks for this one.
+        if self._task is None and signal.getsignal(signal.SIGINT) == self._on_signal:
+            # As programs expect it; `asyncio.run` looks for this one. Trio's runner has set its own.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if self._is_due:
             raise KeyboardInterrupt("the cell had not begun")
@@ -94,6 +95,7 @@ class Interrupts:
     def insist(self) -> None:
         """Raises a kept interrupt now, when what comes before the code takes too long. For any thread."""
         if self._phase is Phase.PREPARING and self._is_due:
+            self._is_overdue = True
             interrupt_main_thread()
 
     def repeat_swallowed(self) -> None:
@@ -118,13 +120,14 @@ class Interrupts:
             interrupt_main_thread()
 
     def _on_signal(self, _number: int, _frame: Any) -> None:
-        if self._phase is Phase.PREPARING and not self._is_due:
+        if self._phase is Phase.PREPARING:
             self._is_due = True
-            return
-        task = self._task
-        if task is None or self._phase is Phase.PREPARING or asyncio.current_task(task.get_loop()) is task:
+            if self._is_overdue:
+                raise KeyboardInterrupt
+        elif self._task is None or asyncio.current_task(self._task.get_loop()) is self._task:
             raise KeyboardInterrupt
-        task.get_loop().call_soon_threadsafe(task.cancel)
+        else:
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
 
 def interrupt_main_thread() -> None:
