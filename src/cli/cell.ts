@@ -63,11 +63,10 @@ function printRest(result: IpythonResult, terminal: Terminal): void {
   const images = result.content.filter((block) => block.type === "image").length;
   if (images > 0) terminal.stderr.write(`[${images} ${images === 1 ? "image" : "images"}]\n`);
   if (!result.isError) return;
-  const traceback = details.error?.traceback.join("\n");
-  const text =
-    traceback ||
-    (details.error ? `${details.error.ename}: ${details.error.evalue}` : `[${details.status}]`);
-  terminal.stderr.write(text.endsWith("\n") ? text : `${text}\n`);
+  const { error } = details;
+  const traceback = error && (error.traceback.join("\n") || `${error.ename}: ${error.evalue}`);
+  const lines = [traceback?.trimEnd(), details.abortReason && `[${details.abortReason}]`];
+  terminal.stderr.write(`${lines.filter(Boolean).join("\n") || `[${details.status}]`}\n`);
 }
 
 function cellsOfFile(path: string): Cell[] {

@@ -198,8 +198,8 @@ export function formatDuration(ms: number): string {
 
 /** What went wrong with a cell, in one line. */
 function failureOf(message: ToolResultMessage, details: IpythonToolDetails | undefined): string {
+  if (details?.status === "aborted") return details.abortReason ?? "interrupted";
   if (details?.error) return clip(`${details.error.ename}: ${details.error.evalue}`, 200);
-  if (details?.status === "aborted") return "interrupted";
   return clip(message.content.map((block) => ("text" in block ? block.text : "")).join(" "), 200);
 }
 

@@ -22,6 +22,8 @@ export interface Attachment {
 export interface IpythonToolDetails {
   durationMs: number;
   status: "ok" | "error" | "aborted" | "starting";
+  /** Why it was aborted, in the words that the model gets. */
+  abortReason?: string;
   errorEname?: string;
   stdout: string;
   stderr: string;

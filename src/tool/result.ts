@@ -67,6 +67,7 @@ function detailsOf(
   return {
     durationMs: context.durationMs,
     status: failed ? "error" : outcome.status,
+    ...(outcome.status === "aborted" && { abortReason: abortReason(outcome) }),
     ...(error && { errorEname: error.ename, error }),
     stdout: parts.stdout,
     stderr: parts.stderr,
@@ -91,7 +92,14 @@ function boundedError(error: CellError): CellError {
   return { ename: clean(error.ename, 200), evalue: clean(error.evalue, 10_000), traceback };
 }
 
-function renderAbort({ abortCause = "user", timedOutMs, note }: ExecutionOutcome): string {
+function renderAbort(outcome: ExecutionOutcome): string {
+  const why = abortReason(outcome);
+  return outcome.note
+    ? `[${why}]\n${outcome.note}`
+    : `[${why}; variables are kept, the next cell runs normally]`;
+}
+
+function abortReason({ abortCause = "user", timedOutMs }: ExecutionOutcome): string {
   const why: Record<AbortCause, string> = {
     user: "interrupted by the user",
     timeout:
@@ -101,9 +109,7 @@ function renderAbort({ abortCause = "user", timedOutMs, note }: ExecutionOutcome
     signal: "interrupted: the program was told to stop",
     shutdown: "interrupted: the program is shutting down",
   };
-  return note
-    ? `[${why[abortCause]}]\n${note}`
-    : `[${why[abortCause]}; variables are kept, the next cell runs normally]`;
+  return why[abortCause];
 }
 
 function renderLate(late: LateOutput): string {

@@ -80,6 +80,13 @@ describe("--cell-timeout", () => {
   });
 });
 
+test("cell --cell-timeout says that it was the limit, and fails", async () => {
+  using user = new UserHome();
+  const run = await user.run(["cell", "--cell-timeout", "700ms", "import time; time.sleep(1000)"]);
+  expectCode(run, 1);
+  expect(run.stderr).toContain("timed out after 0.7 s");
+});
+
 describe("a cell that ignores interrupts", () => {
   /** Ends only when it is killed. */
   const DEAF = `x = 1
