@@ -13,9 +13,9 @@ import traceback
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Optional
 
-from rlm import children
+from rlm import children, processes
 from rlm.contract import CONTRACT
-from rlm.interrupts import Interrupts
+from rlm.interrupts import Interrupts, interrupt_main_thread
 from rlm.lean_imports import lean_imports
 
 with lean_imports():
@@ -49,11 +49,18 @@ class AgentKernel(IPythonKernel):
         self.shell.exit_now = False
         signal.signal(signal.SIGURG, lambda *_: None)
         self.interrupts.repeat_swallowed()
+        self._loop_thread = threading.get_ident()
         super(IPythonKernel, self).start()
         receiving, self._wakeup = socket.socketpair()
         for end in (receiving, self._wakeup):
             end.setblocking(False)
         self.io_loop.add_handler(receiving, lambda *_: receiving.recv(4096), self.io_loop.READ)
+        os.register_at_fork(after_in_child=self._end_fork_at_loop)
+
+    def _end_fork_at_loop(self) -> None:
+        """Makes a process that a task forked end where it would come back to our event loop."""
+        if threading.get_ident() == self._loop_thread:
+            self.io_loop.asyncio_loop.call_soon(end_fork, None)
 
     def pre_handler_hook(self) -> None:
         """Instead of letting SIGINT raise in all that a request is handled with."""
@@ -109,17 +116,29 @@ class AgentKernel(IPythonKernel):
     async def interrupt_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Interrupts the cell, also one that has yet to begin, and makes sure that it notices.
 
+        A request may name the cell that it is for. SIGINT goes to the main thread and to what the cell
+        has started in our process group, and not to all of that: servers of earlier cells live on.
+        """
+        cell_id = parent["metadata"].get(CONTRACT["interrupt"]["cell"])
+        if not isinstance(cell_id, str) or self.interrupts.want(cell_id):
+            interrupt_main_thread()
+            self._see_to_it()
+            try:
+                processes.send(children.cell_group(), signal.SIGINT)
+            except OSError:  # A cell can close any descriptor, also one with which we read the table.
+                self.log.error("The cell's processes could not be found:", exc_info=True)
+        self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
+
+    def _see_to_it(self) -> None:
+        """Makes sure that the main thread notices an interrupt.
+
         A signal that comes just before a system call does not end that: `time.sleep(1000)` would sleep
         on. Another signal, whose handler does nothing, makes Python look for the first.
         """
-        cell_id = parent["metadata"].get(CONTRACT["interrupt"]["cell"])
-        if isinstance(cell_id, str) and not self.interrupts.want(cell_id):
-            self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
-            return
-        await super().interrupt_request(stream, ident, parent)
-        self.control_thread.io_loop.call_later(INSIST_SECONDS, self.interrupts.insist)
+        loop = self.control_thread.io_loop
+        loop.call_later(INSIST_SECONDS, self.interrupts.insist)
         for seconds in NUDGES_SECONDS:
-            self.control_thread.io_loop.call_later(seconds, nudge_main_thread)
+            loop.call_later(seconds, nudge_main_thread)
 
     def do_shutdown(self, restart: bool) -> Any:
         """Answers a shutdown request; when the event loop ends next, the kernel does."""

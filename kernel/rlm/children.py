@@ -122,6 +122,18 @@ def cell_children() -> list[Process]:
     return _select(_is_of_cell)
 
 
+def cell_group() -> list[Process]:
+    """The part of it that is in the kernel's own process group, without the sessions of shell cells."""
+    return [process for process in cell_children() if _group_of(process.pid) == _kernel.pid]
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return 0
+
+
 def _select(belongs: Callable[[Process, dict[int, Process], set[int]], bool]) -> list[Process]:
     """The processes that belong to the kernel and were not meant to outlive it."""
     if not _kernel.pid:

@@ -14,8 +14,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,18 +63,60 @@ def run(
     are called with decoded text (UTF-8, U+FFFD for other bytes), partial lines at once. `started` is
     called with the id of the new session.
     """
-    child = _Child(argv, sinks, env, timeout)
-    try:
-        if started is not None:
-            started(child.process.pid)
-        with child.interrupt_handler():
+    with _Interrupts() as interrupts:
+        child = _Child(argv, sinks, env, timeout)
+        try:
+            if started is not None:
+                started(child.process.pid)
+            interrupts.wake_by(child.wake_write)
             child.pump()
-        return child.outcome()
-    except BaseException:
-        child.kill()
-        raise
-    finally:
-        child.close()
+            outcome = child.outcome()
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            interrupts.wake_by(None)
+            child.close()
+    if interrupts.came and outcome.ended is None:
+        raise KeyboardInterrupt
+    return outcome
+
+
+class _Interrupts:
+    """Takes SIGINT while a program runs, instead of raising anywhere. In the main thread only.
+
+    Raised while the program is being started, or cleaned up after, it could leave it running, or close
+    a descriptor twice. One that comes when the program's own end has been seen is raised afterwards: a
+    loop of short commands would otherwise never hear of it.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._wake: int | None = None
+        self._previous: Any = None
+
+    def __enter__(self) -> _Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._take) or signal.default_int_handler
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def wake_by(self, descriptor: int | None) -> None:
+        """Writes to this pipe when one comes, or has come already; with None, no more."""
+        self._wake = descriptor
+        if self.came:
+            self._write()
+
+    def _take(self, _number: int, _frame: Any) -> None:
+        self.came = True
+        self._write()
+
+    def _write(self) -> None:
+        if self._wake is not None:
+            os.write(self._wake, b"i")
 
 
 class _Pipe:
@@ -131,31 +172,6 @@ class _Child:
             self.tree_end.step(now)
         for pipe in list(self.pipes):
             self._read(pipe)
-
-    @contextmanager
-    def interrupt_handler(self) -> Iterator[None]:
-        """Makes SIGINT wake the pump instead of raising anywhere. In the main thread only.
-
-        One that comes when the pump has just seen the program's own end is raised afterwards: a loop
-        of short commands would otherwise never hear of it.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        interrupted = False
-
-        def interrupt(_number: int, _frame: Any) -> None:
-            nonlocal interrupted
-            interrupted = True
-            os.write(self.wake_write, b"i")
-
-        previous = signal.signal(signal.SIGINT, interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous or signal.default_int_handler)
-        if interrupted and self.tree_end.reason is None:
-            raise KeyboardInterrupt
 
     def outcome(self) -> Outcome:
         """The result; hands the pipes of what still runs to background readers."""

@@ -37,6 +37,7 @@ class Interrupts:
         self._number = 0
         self._is_due = False
         self._is_overdue = False
+        self._is_cancelling = False
         self._cell_id: Optional[str] = None
         self._wanted: Optional[str] = None
         self._task: Any = None
@@ -54,7 +55,7 @@ class Interrupts:
         self._number += 1
         self._cell_id = cell_id
         self._phase = Phase.PREPARING
-        self._is_due = self._is_overdue = False
+        self._is_due = self._is_overdue = self._is_cancelling = False
         signal.signal(signal.SIGINT, self._on_signal)
         # In this order: whoever calls `want` and then sends the signal finds the handler, or we find that.
         self._is_due = self._is_due or cell_id == self._wanted
@@ -93,10 +94,21 @@ class Interrupts:
             self._task = None
 
     def insist(self) -> None:
-        """Raises a kept interrupt now, when what comes before the code takes too long. For any thread."""
+        """Raises what was put off now, when it takes too long to come to that. For any thread.
+
+        That is a hook before the cell's code, or something in the event loop that keeps the cell's
+        task from being cancelled.
+        """
         if self._phase is Phase.PREPARING and self._is_due:
             self._is_overdue = True
             interrupt_main_thread()
+        elif self._phase is Phase.RUNNING and self._is_cancelling:
+            interrupt_main_thread()
+
+    def escaped(self) -> None:
+        """Takes an interrupt that was raised in the event loop itself, outside of the cell's task."""
+        if self._phase is Phase.RUNNING and self._task is not None:
+            self._task.cancel()
 
     def repeat_swallowed(self) -> None:
         """Makes an interrupt come again that Python could not raise.
@@ -124,10 +136,18 @@ class Interrupts:
             self._is_due = True
             if self._is_overdue:
                 raise KeyboardInterrupt
-        elif self._task is None or asyncio.current_task(self._task.get_loop()) is self._task:
+        elif self._is_cancelling or self._task is None or self._is_computing():
             raise KeyboardInterrupt
         else:
-            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+            self._is_cancelling = True
+            self._task.get_loop().call_soon_threadsafe(self._cancel, self._task)
+
+    def _is_computing(self) -> bool:
+        return asyncio.current_task(self._task.get_loop()) is self._task
+
+    def _cancel(self, task: Any) -> None:
+        self._is_cancelling = False
+        task.cancel()
 
 
 def interrupt_main_thread() -> None:

@@ -124,13 +124,19 @@ class KernelApp(IPKernelApp):
         shell.user_ns["_dh"][:] = [os.getcwd()]
 
     def start(self) -> None:
-        """Serves cells until the kernel is shut down. A cell that stops the event loop does not end it."""
+        """Serves cells until the kernel is shut down.
+
+        What cells leave in the event loop does not end it: neither stopping it, nor an interrupt or
+        `sys.exit()` in one of their tasks, which whoever awaits that task is told of.
+        """
         self.kernel.start()
         self.io_loop = IOLoop.current()
         while not self.kernel.is_ending:
             try:
                 self.io_loop.start()
             except KeyboardInterrupt:
+                self.kernel.interrupts.escaped()
+            except SystemExit:
                 continue
 
     def stop_control(self) -> None:

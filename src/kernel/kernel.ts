@@ -263,7 +263,7 @@ export class Kernel {
     const { reply } = this.#client.request("control", "interrupt_request", {}, { metadata });
     // The control thread needs the interpreter lock, the signal does not.
     if ((await within(reply, INTERRUPT_REPLY_WAIT_MS)) === TIMED_OUT)
-      this.#process?.signal("SIGINT", "group");
+      this.#process?.signal("SIGINT", "process");
     await reply;
   }
 

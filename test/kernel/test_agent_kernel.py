@@ -59,6 +59,13 @@ class EventLoop(unittest.TestCase):
             self.assertEqual(kernel.run("1 + 1").result, "2")
             self.assertEqual(kernel.shutdown(), 0)
 
+    def test_an_exit_in_a_task_or_a_callback_does_not_end_the_kernel(self) -> None:
+        with start_kernel(bootstrap={}) as kernel:
+            kernel.run("import asyncio, sys\nasync def leave(): sys.exit(3)")
+            self.assertIn(kernel.execute("await asyncio.gather(leave())").reply.get("ename"), ("SystemExit", None))
+            kernel.run("asyncio.get_running_loop().call_soon(sys.exit); await asyncio.sleep(0.05)")
+            self.assertEqual(kernel.run("1 + 1").result, "2")
+
     def test_tasks_go_on_after_their_cell(self) -> None:
         with start_kernel() as kernel:
             kernel.run(
@@ -87,6 +94,16 @@ class Fork(unittest.TestCase):
                     kernel.run(f"import os\nchild = os.fork()\nif child == 0:\n    {end}")
                     status = kernel.run("os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])")
                     self.assertEqual(status.result, str(code))
+            self.assertEqual(kernel.run("1 + 1").result, "2")
+
+    def test_the_child_of_a_task_ends_where_the_task_does(self) -> None:
+        with start_kernel(bootstrap={}) as kernel:
+            kernel.run(
+                "import asyncio, os\nasync def fork():\n    global child\n    await asyncio.sleep(0)\n"
+                "    child = os.fork()\ntask = asyncio.create_task(fork())"
+            )
+            kernel.run("await task")
+            self.assertEqual(kernel.run("os.waitpid(child, 0)[1]").result, "0")
             self.assertEqual(kernel.run("1 + 1").result, "2")
 
     def test_workers_of_a_pool_run_functions_of_cells_and_their_output_comes_once(self) -> None:

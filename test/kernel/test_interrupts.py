@@ -94,6 +94,42 @@ class Interrupts(unittest.TestCase):
             self.kernel.interrupt(msg_id)
             self.assert_interrupted(msg_id)
 
+    def test_what_blocks_the_event_loop_of_a_cell_that_waits_ends(self) -> None:
+        blocks = {
+            "a task that it waits for": "await asyncio.gather(f())",
+            "a task beside it": "task = asyncio.create_task(f()); await asyncio.sleep(1000)",
+            "a task with a time limit": "await asyncio.wait_for(f(), 1000)",
+            "a callback": "asyncio.get_running_loop().call_soon(block); await asyncio.sleep(1000)",
+        }
+        for title, code in blocks.items():
+            with self.subTest(title):
+                msg_id = self.kernel.begin(
+                    "import asyncio, time\ndef block():\n    print('on', flush=True); time.sleep(1000)\n"
+                    f"async def f(): block()\n{code}"
+                )
+                self.kernel.wait_for_output(msg_id)
+                self.kernel.interrupt(msg_id)
+                self.assert_interrupted(msg_id)
+
+    def test_a_waiting_cell_with_pythons_own_handler_ends(self) -> None:
+        msg_id = self.kernel.begin_running(
+            "import asyncio, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "await asyncio.sleep(0); print('on'); await asyncio.sleep(1000)"
+        )
+        self.kernel.interrupt(msg_id)
+        self.assert_interrupted(msg_id)
+
+    def test_servers_of_earlier_cells_live_on_and_children_of_the_cell_end(self) -> None:
+        # Start times of processes count in hundredths of a second: the next cell begins in another one.
+        self.kernel.run("import subprocess, time; server = subprocess.Popen(['sleep', '1000']); time.sleep(0.05)")
+        msg_id = self.kernel.begin("child = subprocess.Popen(['sleep', '1000']); print('on', flush=True); child.wait()")
+        self.kernel.wait_for_output(msg_id)
+        self.kernel.interrupt(msg_id)
+        self.assert_interrupted(msg_id)
+        ended = self.kernel.run("child.wait(20), server.poll()").result
+        self.kernel.run("server.kill(); server.wait()")
+        self.assertEqual(ended, "(-2, None)")
+
 
 if __name__ == "__main__":
     unittest.main()
