@@ -206,7 +206,7 @@ describe("a kernel whose cell does not end", () => {
     });
     await scripted.run("stuck", { signal: AbortSignal.timeout(0) });
     await scripted.run("next").catch(() => undefined);
-    expect(scripted.process.signals).toContain("SIGINT group");
+    expect(scripted.process.signals).toContain("SIGINT process");
   });
 
   test("fails all that waits when it dies, with the reason", async () => {
