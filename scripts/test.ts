@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { bunFailures, lastLines, pythonFailures } from "./lib/failures";
 
 const ROOT = join(import.meta.dir, "..");
 const TEST_TIMEOUT_MS = 120_000;
@@ -11,6 +12,8 @@ interface Tally {
   passed: number;
   failed: number;
   skipped: number;
+  /** What was printed for each failure; told once more at the end. */
+  failures: string[];
 }
 
 interface Step {
@@ -49,10 +52,26 @@ async function command(args: readonly string[]): Promise<{ code: number; output:
   return { code: await child.exited, output };
 }
 
+function nothing(): Tally {
+  return { passed: 0, failed: 0, skipped: 0, failures: [] };
+}
+
+/** A run that ends badly without naming a failed test, such as an error while loading. */
+function oneFailure(what: string, output: string): Tally {
+  return { ...nothing(), failed: 1, failures: [`${what}\n${lastLines(output)}`] };
+}
+
+function add(sum: Tally, tally: Tally): void {
+  sum.passed += tally.passed;
+  sum.failed += tally.failed;
+  sum.skipped += tally.skipped;
+  sum.failures.push(...tally.failures);
+}
+
 /** A step that either passes or fails. */
 async function single(...args: string[]): Promise<Tally> {
-  const { code } = await command(args);
-  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+  const { code, output } = await command(args);
+  return code === 0 ? { ...nothing(), passed: 1 } : oneFailure(args.join(" "), output);
 }
 
 async function bunTests(folder: string): Promise<Tally> {
@@ -64,13 +83,18 @@ async function bunTests(folder: string): Promise<Tally> {
   ]);
   const count = (what: string) =>
     Number(new RegExp(`^ *(\\d+) ${what}$`, "m").exec(output)?.[1] ?? 0);
-  const tally = { passed: count("pass"), failed: count("fail"), skipped: count("skip") };
-  // A run that ends badly without a failed test, such as an error while loading, is a failure too.
-  return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+  const tally = {
+    passed: count("pass"),
+    failed: count("fail"),
+    skipped: count("skip"),
+    failures: bunFailures(output),
+  };
+  if (code !== 0 && tally.failures.length === 0) add(tally, oneFailure(folder, output));
+  return tally;
 }
 
 async function pythonTests(...environments: string[]): Promise<Tally> {
-  const sum: Tally = { passed: 0, failed: 0, skipped: 0 };
+  const sum = nothing();
   for (const environment of environments) {
     const python = `.cache/python/${environment}/bin/python`;
     console.log(`\n-- ${environment}`);
@@ -86,9 +110,9 @@ async function pythonTests(...environments: string[]): Promise<Tally> {
     const count = (what: string) => Number(new RegExp(`\\b${what}=(\\d+)`).exec(output)?.[1] ?? 0);
     const failed = count("failures") + count("errors");
     const skipped = count("skipped");
-    sum.failed += code !== 0 && failed === 0 ? 1 : failed;
-    sum.skipped += skipped;
-    sum.passed += ran - failed - skipped;
+    const failures = pythonFailures(output).map((text) => `${environment}: ${text}`);
+    add(sum, { passed: ran - failed - skipped, failed, skipped, failures });
+    if (code !== 0 && failures.length === 0) add(sum, oneFailure(environment, output));
   }
   return sum;
 }
@@ -96,8 +120,9 @@ async function pythonTests(...environments: string[]): Promise<Tally> {
 async function endToEnd(): Promise<Tally> {
   const build = await single("./scripts/build");
   if (build.failed > 0 || !existsSync(join(ROOT, "test/e2e"))) return build;
-  const tests = await bunTests("test/e2e");
-  return { ...tests, passed: tests.passed + build.passed };
+  const sum = await bunTests("test/e2e");
+  add(sum, build);
+  return sum;
 }
 
 /** Tests must not see settings of the person who runs them. */
@@ -116,22 +141,22 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 cleanEnvironment();
-const sum: Tally = { passed: 0, failed: 0, skipped: 0 };
+const sum = nothing();
 for (const setUp of ["./scripts/test-machine", "./scripts/test-env"]) {
-  if ((await command([setUp])).code !== 0) sum.failed += 1;
+  const { code, output } = await command([setUp]);
+  if (code !== 0) add(sum, oneFailure(setUp, output));
 }
 for (const step of STEPS) {
   if (asked.length > 0 && !asked.includes(step.name)) continue;
   console.log(`\n== ${step.name}`);
   const started = performance.now();
   const tally = await step.run();
-  sum.passed += tally.passed;
-  sum.failed += tally.failed;
-  sum.skipped += tally.skipped;
+  add(sum, tally);
   console.log(
     `-- ${step.name}: ${tally.passed} passed, ${tally.failed} failed, ${Math.round((performance.now() - started) / 1000)} s`,
   );
 }
+for (const failure of sum.failures) console.log(`\n== failed\n${failure}`);
 if (sum.skipped > 0) {
   console.log(
     `\n${sum.skipped} tests were skipped${process.env["CI"] ? ", which CI counts as failures" : ""}`,
