@@ -1,8 +1,8 @@
-"""Starts one kernel, or the fork server that makes kernels.
+"""Starts one kernel, the fork server that makes kernels, or what ends a kernel whose host has died.
 
 Run as `python -I launcher.py '<JSON>'`. Isolated mode keeps the working directory, PYTHONPATH and
 the user's site-packages off `sys.path` while the kernel is made, so no file of a project can stop or
-change it. The JSON is described at `rlm.process.run` and `rlm.fork_server.serve`.
+change it. The JSON is described at the `main` of `rlm.process`, `rlm.fork_server` and `rlm.guard`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ def main(argument: str) -> None:
         from rlm import fork_server
 
         fork_server.main(config)
+    elif "guard" in config:
+        from rlm import guard
+
+        guard.main(config["guard"])
     else:
         from rlm import process
 

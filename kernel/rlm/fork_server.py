@@ -26,7 +26,7 @@ import signal
 import time
 from typing import Any, Optional
 
-from rlm import process, template
+from rlm import process, teardown, template
 from rlm.fork_table import Fork, ForkTable
 from rlm.template import ForkedKernel
 
@@ -108,7 +108,7 @@ class ForkServer:
             self._forks.reap()
         for fork in self._forks.live():
             self._forks.send(fork.fork_id, signal.SIGKILL, group=True)
-            template.clean_up_after(fork.pid, fork.kernel_dir)
+            teardown.clean_up_after(fork.pid, fork.kernel_dir)
 
     def _read_requests(self) -> list[bytes]:
         """The lines that have come. EOFError when the host has closed its end."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from rlm import figures
+from rlm import figures, process_identity
 from rlm.agent_kernel import AgentKernel
 from rlm.lean_imports import lean_imports
 
@@ -153,6 +153,8 @@ class KernelApp(IPKernelApp):
         """What the ready line says about this kernel."""
         return {
             "pid": os.getpid(),
+            "start_time": process_identity.start_of(os.getpid()),
+            "start_time": process_identity.start_of(os.getpid()),
             "python": sys.version.split()[0],
             "ipykernel": IPYKERNEL_VERSION,
             "ipython": IPYTHON_VERSION,

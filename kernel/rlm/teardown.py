@@ -20,6 +20,7 @@ from rlm.children import register_session
 
 __all__ = [
     "begin",
+    "clean_up_after",
     "end_now",
     "exit_soon",
     "handle_signals",
@@ -83,6 +84,13 @@ def end_now(code: int = 1) -> None:
     finally:
         remove_folder(_folder)
         os._exit(code)
+
+
+def clean_up_after(pid: int, kernel_dir: str) -> None:
+    """Ends what a kernel left that was killed, and removes its folder."""
+    children.adopt(pid, kernel_dir)
+    children.end_all()
+    remove_folder(kernel_dir)
 
 
 def remove_folder(folder: str) -> None:

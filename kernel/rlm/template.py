@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from rlm import children, process, teardown
+from rlm import process, teardown
 from rlm.builtin_calls import load_bootstrap
 
 # Imported ahead when they are installed; cells or the host's calls need them soon.
@@ -100,10 +100,3 @@ def connect_stderr(path: Any) -> None:
         os.close(null)
     finally:
         stream.close()
-
-
-def clean_up_after(pid: int, kernel_dir: str) -> None:
-    """Ends what a killed kernel left, and removes its folder."""
-    children.adopt(pid, kernel_dir)
-    children.end_all()
-    teardown.remove_folder(kernel_dir)

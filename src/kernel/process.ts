@@ -10,6 +10,7 @@ import { defer, delay, within } from "../async.ts";
 import { debug } from "../log.ts";
 import type { BootstrapOptions } from "./bootstrap.ts";
 import { KernelStartError, type KernelExit } from "./errors.ts";
+import { KernelGuard } from "./guard.ts";
 import { drainInto, TextTail } from "./text-tail.ts";
 
 /** After the exit, how long what is still in the pipes is waited for. */
@@ -31,6 +32,8 @@ export interface LaunchConfig {
 /** What the launcher reports once its sockets are bound. */
 export interface ReadyLine {
   pid: number;
+  /** When the process started, on a clock that only the kernel's own Python side reads. */
+  start_time: number;
   cwd: string;
   cwd_missing?: string;
   python: string;
@@ -56,13 +59,16 @@ export interface KernelProcess {
   release(): void;
 }
 
-/** Starts `python launcher config` as leader of its own session, with pipes for "ready" and "host died". */
-export function spawnKernel(options: {
+/** What is started, and with which environment. */
+export interface SpawnOptions {
   python: string;
   launcher: string;
   config: LaunchConfig;
   env: Record<string, string>;
-}): KernelProcess {
+}
+
+/** Starts `python launcher config` as leader of its own session, with pipes for "ready" and "host died". */
+export function spawnKernel(options: SpawnOptions): KernelProcess {
   const exit = defer<KernelExit>();
   const config = { ...options.config, ready_fd: 3, parent_fd: 4 };
   let child: Bun.Subprocess<"ignore", "ignore", "pipe">;
@@ -80,7 +86,7 @@ export function spawnKernel(options: {
       cause: error,
     });
   }
-  return new SpawnedKernel(child, exit.promise);
+  return new SpawnedKernel(child, exit.promise, options);
 }
 
 class SpawnedKernel implements KernelProcess {
@@ -90,21 +96,45 @@ class SpawnedKernel implements KernelProcess {
   readonly #child: Bun.Subprocess<"ignore", "ignore", "pipe">;
   readonly #stderr = new TextTail();
   readonly #stderrDrained: Promise<void>;
+  readonly #options: SpawnOptions;
+  #guard: KernelGuard | undefined;
   #parentFd: number | undefined;
   #ended = false;
 
-  constructor(child: Bun.Subprocess<"ignore", "ignore", "pipe">, exited: Promise<KernelExit>) {
+  constructor(
+    child: Bun.Subprocess<"ignore", "ignore", "pipe">,
+    exited: Promise<KernelExit>,
+    options: SpawnOptions,
+  ) {
     this.pid = child.pid;
     this.#child = child;
-    this.exited = exited;
+    this.#options = options;
+    this.exited = exited.then((exit) => this.#end(exit));
     this.#parentFd = child.stdio[4] as unknown as number;
     this.#stderrDrained = drainInto(this.#stderr, child.stderr);
-    void exited.then(() => {
-      this.#ended = true;
-      this.release();
-    });
     this.ready = this.#awaitReady(child.stdio[3] as unknown as number);
-    this.ready.catch(() => undefined);
+    this.ready.then(
+      (line) => setImmediate(() => this.#startGuard(line.start_time)),
+      () => undefined,
+    );
+  }
+
+  /** After `ready`, so that it takes no time from the start. */
+  #startGuard(startTime: number): void {
+    if (this.#ended || this.#parentFd === undefined) return;
+    const kernel_dir = this.#options.config.kernel_dir;
+    this.#guard = new KernelGuard(this.#options, {
+      pid: this.pid,
+      start_time: startTime,
+      kernel_dir,
+    });
+  }
+
+  async #end(exit: KernelExit): Promise<KernelExit> {
+    this.#ended = true;
+    this.release();
+    await this.#guard?.release();
+    return exit;
   }
 
   async #awaitReady(fd: number): Promise<ReadyLine> {

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Optional
 
 from client import CONTRACT, PROJECT, WAIT_SECONDS, Cell, KernelClient, KernelDied
@@ -161,3 +162,15 @@ def is_alive(pid: int) -> bool:
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def processor_ticks(pid: int) -> int:
+    """How long a process has computed so far. Linux only."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+
+def hold_interpreter_lock(kernel: KernelClient, pid: int) -> None:
+    """Runs C code in the kernel with this pid that gives the interpreter lock back to nobody, ever."""
+    kernel.begin_running("import re, time; time.sleep(0.1); re.match('(a*)*b', 'a' * 100)")
+    busy = processor_ticks(pid) + 20
+    wait_until(lambda: processor_ticks(pid) > busy)

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 from fork_support import ForkServer
-from support import is_alive, start_kernel, wait_until
+from support import hold_interpreter_lock, is_alive, start_kernel, wait_until
 
 # What must be each kernel's own, though all were one process once.
 OWN = (
@@ -60,7 +60,7 @@ class ForkedKernels(ForkServerTest):
             self.assertEqual(kernel.run("await rlm.host_request('t')").result, "{'n': 1}")
             msg_id = kernel.begin_running("await asyncio.sleep(1000)")
             kernel.interrupt()
-            self.assertEqual(kernel.finish(msg_id, timeout=10).reply["ename"], "CancelledError")
+            self.assertIn(kernel.finish(msg_id, timeout=10).reply["ename"], ("CancelledError", "KeyboardInterrupt"))
             self.assertEqual(kernel.run("%%bash\necho fine").stdout.splitlines()[0], "fine")
             kernel.request("control", "shutdown_request", {"restart": False})
             exit = self.server.event(kernel.fork_id, "exit")
@@ -199,11 +199,6 @@ class History(unittest.TestCase):
         self.assertEqual(done.stdout, "['unknown', 'unknown', 'exited', 'exited'] running\n")
 
 
-def processor_ticks(pid: int) -> int:
-    """How long a process has computed so far."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
-
-
 @unittest.skipUnless(sys.platform == "linux", "forking kernels is for Linux only")
 class WithoutALocale(unittest.TestCase):
     def test_kernels_fork_and_have_the_locale_that_a_started_one_has(self) -> None:
@@ -243,9 +238,7 @@ class TheEnd(unittest.TestCase):
         self.assert_all_gone()
 
     def test_when_the_host_dies_while_a_cell_holds_the_interpreter_lock(self) -> None:
-        self.kernel.begin_running("import re, time; time.sleep(0.1); re.match('(a*)*b', 'a' * 100)")
-        busy = processor_ticks(self.kernel.pid) + 20
-        wait_until(lambda: processor_ticks(self.kernel.pid) > busy)
+        hold_interpreter_lock(self.kernel, self.kernel.pid)
         self.server.host_dies()
         self.assert_all_gone()
 

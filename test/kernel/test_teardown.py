@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,15 @@ import time
 import unittest
 from pathlib import Path
 
-from support import LAUNCHER, WAIT_SECONDS, RunningKernel, is_alive, start_kernel, wait_until
+from support import (
+    LAUNCHER,
+    WAIT_SECONDS,
+    RunningKernel,
+    hold_interpreter_lock,
+    is_alive,
+    start_kernel,
+    wait_until,
+)
 
 # A child that goes on, whatever a polite end sends; it does not ignore SIGHUP, which would spare it.
 STUBBORN = "trap '' INT; trap : TERM HUP; while :; do sleep 0.1; done"
@@ -303,6 +312,38 @@ class PidReuse(unittest.TestCase):
             kernel.host_dies()
             kernel.process.wait(10)
         self.assertIsNone(bystander.poll())
+
+
+@unittest.skipUnless(sys.platform == "linux", "reads /proc")
+class Guard(unittest.TestCase):
+    """What the host's guard process does when the host has died."""
+
+    def guard(self, kernel: RunningKernel, start_time: int) -> None:
+        config = {"pid": kernel.ready["pid"], "start_time": start_time, "kernel_dir": kernel.folder}
+        command = [sys.executable, "-I", str(LAUNCHER), json.dumps({"guard": config})]
+        subprocess.run(command, check=True)
+
+    def test_it_ends_a_kernel_whose_cell_holds_the_interpreter_lock_and_its_children(self) -> None:
+        with start_kernel() as kernel:
+            child = start_child(kernel, "sleep 1000")
+            leader = start_in_session(kernel, STUBBORN)
+            hold_interpreter_lock(kernel, kernel.process.pid)
+            kernel.host_dies()
+            self.guard(kernel, kernel.ready["start_time"])
+            self.assertEqual(kernel.process.wait(WAIT_SECONDS), -signal.SIGKILL)
+            self.assertEqual([is_alive(child), is_alive(leader)], [False, False])
+            self.assertFalse(os.path.exists(kernel.folder))
+
+    def test_it_lets_a_kernel_end_that_does_so_by_itself(self) -> None:
+        with start_kernel() as kernel:
+            kernel.host_dies()
+            self.guard(kernel, kernel.ready["start_time"])
+            self.assertEqual(kernel.process.wait(WAIT_SECONDS), 1)
+
+    def test_it_does_nothing_to_another_process_with_the_pid(self) -> None:
+        with start_kernel() as kernel:
+            self.guard(kernel, kernel.ready["start_time"] - 1)
+            self.assertEqual(kernel.run("1 + 1").result, "2")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ os.rename("pids.new", "pids.json")
 
 /** A cell of its own: an interrupt ends all that the interrupted cell has started. */
 const STAY = "import time\nopen('staying', 'w').close()\ntime.sleep(1000)";
+/** The same, without ever giving the interpreter lock back: no thread of the kernel can do anything. */
+const HOLD_LOCK = "import re\nopen('staying', 'w').close()\nre.match('(a*)*b', 'a' * 100)";
 
 interface Pids {
   gone: number[];
@@ -90,29 +92,42 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 /** How the host ends, and its exit code: 128 + signal where it was told to. */
-const ENDS: Array<{ name: string; signals: NodeJS.Signals[]; code: number; stays: boolean }> = [
-  { name: "its normal exit", signals: [], code: 0, stays: false },
-  { name: "SIGINT", signals: ["SIGINT"], code: 130, stays: true },
-  { name: "SIGTERM", signals: ["SIGTERM"], code: 143, stays: true },
-  { name: "SIGHUP", signals: ["SIGHUP"], code: 129, stays: true },
+const ENDS: Array<{ name: string; signals: NodeJS.Signals[]; code: number; last?: string }> = [
+  { name: "its normal exit", signals: [], code: 0 },
+  { name: "SIGINT", signals: ["SIGINT"], code: 130, last: STAY },
+  { name: "SIGTERM", signals: ["SIGTERM"], code: 143, last: STAY },
+  { name: "SIGHUP", signals: ["SIGHUP"], code: 129, last: STAY },
   {
     name: "two signals, the second of which it does not wait for",
     signals: ["SIGTERM", "SIGTERM"],
     code: 143,
-    stays: true,
+    last: STAY,
   },
-  { name: "SIGKILL", signals: ["SIGKILL"], code: 137, stays: true },
+  { name: "SIGKILL", signals: ["SIGKILL"], code: 137, last: STAY },
+  {
+    name: "SIGTERM in a cell that holds the lock",
+    signals: ["SIGTERM"],
+    code: 143,
+    last: HOLD_LOCK,
+  },
+  {
+    name: "SIGKILL in a cell that holds the lock",
+    signals: ["SIGKILL"],
+    code: 137,
+    last: HOLD_LOCK,
+  },
 ];
 
 describeWithPython("newest", "after", () => {
   test.each(ENDS)(
     "$name nothing is left but what was detached",
-    async ({ signals, code, stays }) => {
-      await using host = new Host(CELL, ...(stays ? [STAY] : []));
-      const { gone, kept } = await host.underWay(stays);
+    async ({ signals, code, last }) => {
+      await using host = new Host(CELL, ...(last ? [last] : []));
+      const { gone, kept } = await host.underWay(last !== undefined);
       for (const signal of signals) host.signal(signal);
       expect(await host.exited()).toBe(code);
       await until(() => !gone.some(isAlive) && host.left.length === 0);
+      await until(() => commandsThatName(host.dir.join("run")).length === 0);
       expect(kept.filter(isAlive)).toEqual(kept);
     },
   );
@@ -135,6 +150,15 @@ describeWithPython("newest", "after", () => {
     await until(() => !readdirSync(dir.path).some((name) => name.startsWith("pa-")));
   });
 });
+
+/** The processes whose command line names a folder, as that of a kernel and of its guard does. */
+function commandsThatName(folder: string): string[] {
+  const { stdout } = Bun.spawnSync(["ps", "-eo", "pid=,args=", "-ww"]);
+  return stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line.includes(folder));
+}
 
 /** Whether a process is a child of `host` that was told to be a fork server. */
 function isTemplateOf(host: number, pid: number): boolean {
