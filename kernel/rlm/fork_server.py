@@ -24,6 +24,7 @@ import select
 import selectors
 import signal
 import time
+import traceback
 from typing import Any, Optional
 
 from rlm import process, teardown, template
@@ -155,10 +156,14 @@ class ForkServer:
         config = request["config"]
         refuse_environment(config["env"])
         ready, ready_child = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            self._leave()
+        try:
+            pid = os.fork()
+        except OSError:
             os.close(ready)
+            os.close(ready_child)
+            raise
+        if pid == 0:
+            self._leave(ready)
             return ForkedKernel(config, ready_child, [self._life, self._request_fd], started)
         os.close(ready_child)
         fork = self._forks.add(pid, ready, config["kernel_dir"])
@@ -167,13 +172,18 @@ class ForkServer:
         self._write({"id": request.get("id"), **response})
         return None
 
-    def _leave(self) -> None:
+    def _leave(self, ready: int) -> None:
         """In the child: closes what is the server's, and undoes what it has set up."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        self._selector.close()
-        for fd in [*self._private_fds, *self._forks.open_fds()]:
-            os.close(fd)
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._selector.close()
+            for fd in [ready, *self._private_fds, *self._forks.open_fds()]:
+                os.close(fd)
+        except BaseException:
+            traceback.print_exc()
+            # Not to the caller, which would serve on as a second server.
+            os._exit(1)
 
     def _read_ready(self, fork: Fork) -> None:
         """Takes what a kernel says about its start."""

@@ -65,7 +65,8 @@ def run(
     `get_app` gives the prepared KernelApp.
     """
     diagnostics = separate_stderr()
-    faulthandler.enable(diagnostics)
+    # The stack of the thread that crashed, and not those of our own threads, which would come first.
+    faulthandler.enable(diagnostics, all_threads=False)
     try:
         place = enter(config["cwd"])
         app = get_app()

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { delay, raceWithAbort, type Semaphore } from "../async.ts";
 import { debug } from "../log.ts";
 import { buildRlmBootstrapCode, type BootstrapOptions } from "./bootstrap.ts";
-import { describeExit, KernelDiedError, KernelStartError } from "./errors.ts";
+import { describeExit, KernelDiedError, KernelStartError, withLastWords } from "./errors.ts";
 import type { ForkServers } from "./fork-servers.ts";
 import type { HostHandlers } from "./host-bridge.ts";
 import { Kernel, type KernelParts } from "./kernel.ts";
@@ -131,13 +131,10 @@ async function connectTo(
 ): Promise<Kernel> {
   const gaveUp = new AbortController();
   const connecting = Kernel.connect({ ...parts, signal: AbortSignal.any([signal, gaveUp.signal]) });
-  const died = child.exited.then((exit) => {
-    throw new KernelStartError(
-      `The kernel ended before it could be reached: ${describeExit(exit)}.`,
-      {
-        stderrTail: child.stderrTail(),
-      },
-    );
+  const died = child.exited.then(async (exit) => {
+    const stderrTail = await child.stderrTail();
+    const message = `The kernel ended before it could be reached: ${describeExit(exit)}.`;
+    throw new KernelStartError(withLastWords(message, stderrTail), { stderrTail });
   });
   died.catch(() => undefined);
   try {
@@ -151,10 +148,10 @@ async function connectTo(
 
 async function untilReady(child: KernelProcess, signal: AbortSignal): Promise<ReadyLine> {
   const timer = new AbortController();
-  const tooLate = delay(READY_TIMEOUT_MS, timer.signal).then(() => {
-    throw new KernelStartError(`The kernel was not ready after ${READY_TIMEOUT_MS / 1000} s.`, {
-      stderrTail: child.stderrTail(),
-    });
+  const tooLate = delay(READY_TIMEOUT_MS, timer.signal).then(async () => {
+    const stderrTail = await child.stderrTail();
+    const message = `The kernel was not ready after ${READY_TIMEOUT_MS / 1000} s.`;
+    throw new KernelStartError(withLastWords(message, stderrTail), { stderrTail });
   });
   tooLate.catch(() => undefined);
   try {

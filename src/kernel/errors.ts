@@ -12,7 +12,7 @@ export interface KernelExit {
   reason?: string;
 }
 
-/** The kernel could not be started. `stderrTail` holds the last lines that it wrote. */
+/** The kernel could not be started. `stderrTail` is the end of what it wrote to stderr. */
 export class KernelStartError extends PrimeAgentError {
   readonly stderrTail: string;
 
@@ -34,8 +34,7 @@ export class KernelDiedError extends PrimeAgentError {
   readonly stderrTail: string;
 
   constructor(exit: KernelExit, stderrTail: string) {
-    const tail = lastWords(stderrTail);
-    super("kernel_died", `The kernel ended: ${describeExit(exit)}.${tail ? `\n${tail}` : ""}`);
+    super("kernel_died", withLastWords(`The kernel ended: ${describeExit(exit)}.`, stderrTail));
     this.exit = exit;
     this.stderrTail = stderrTail;
   }
@@ -88,6 +87,12 @@ export class ForkServerUnavailableError extends PrimeAgentError {
   constructor(reason: string, options: { cause?: unknown } = {}) {
     super("fork_server_unavailable", `The fork server is not available: ${reason}`, options);
   }
+}
+
+/** A message about a process that has ended, with what its stderr says of the reason. */
+export function withLastWords(message: string, stderr: string): string {
+  const tail = lastWords(stderr);
+  return tail ? `${message}\n${tail}` : message;
 }
 
 /** The part of a process's stderr that tells why it died: a fatal error from its beginning, else the end. */

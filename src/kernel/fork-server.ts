@@ -11,20 +11,18 @@ import { closeSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { defer, within, TIMED_OUT, type Deferred } from "../async.ts";
 import { debug } from "../log.ts";
-import { ForkServerUnavailableError, KernelStartError, type KernelExit } from "./errors.ts";
+import { ForkServerUnavailableError } from "./errors.ts";
+import { ForkedKernel, StderrSocket, type ForkReply } from "./forked-kernel.ts";
 import type { KernelProcess, LaunchConfig, ReadyLine } from "./process.ts";
 import { signalName } from "./process.ts";
 import { TextTail, drainInto } from "./text-tail.ts";
 
 /** The first answer includes the template's own start; a loaded machine may need long. */
 const FORK_TIMEOUT_MS = 30_000;
-/** A template that does not pass a signal on is disposed of, which ends its kernels. */
+/** A signal that the template has not passed on by then is sent from here. */
 const SIGNAL_TIMEOUT_MS = 2_000;
-
-interface ForkReply {
-  fork_id: string;
-  pid: number;
-}
+/** How long a template whose pipes are closed has to say why. */
+const LAST_WORDS_MS = 2_000;
 
 interface ServerLine extends Partial<ReadyLine> {
   id?: number;
@@ -44,8 +42,11 @@ export class ForkServer {
   readonly #kernels = new Map<string, ForkedKernel>();
   readonly #early = new Map<string, ServerLine[]>();
   readonly #stderr = new TextTail();
+  readonly #stderrRead: Promise<void>;
   #nextId = 1;
-  #dead: string | undefined;
+  /** Set once the template has ended: what to tell whoever asks for something. */
+  #failure: Promise<ForkServerUnavailableError> | undefined;
+  #isStuck = false;
 
   /** Starts a template; it is usable at once, requests wait until it is up. */
   constructor(python: string, launcher: string, env: Record<string, string>) {
@@ -56,23 +57,20 @@ export class ForkServer {
         env: withLocale(env),
         detached: true,
         stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
-        onExit: (_process, code, signal) =>
-          this.#end(
-            signal ? `it was killed by ${signalName(signal)}` : `it exited with code ${code}`,
-          ),
+        onExit: (_process, code, signal) => this.#end(howItEnded(code, signal)),
       });
     } catch (error) {
       throw new ForkServerUnavailableError(`${python} could not be started`, { cause: error });
     }
     this.#child.unref();
     this.#requestFd = this.#child.stdio[3] as unknown as number;
-    void drainInto(this.#stderr, this.#child.stderr);
+    this.#stderrRead = drainInto(this.#stderr, this.#child.stderr);
     void this.#readLines(this.#child.stdio[4] as unknown as number);
   }
 
   /** Whether forks can be asked for. */
   get alive(): boolean {
-    return this.#dead === undefined;
+    return this.#failure === undefined && !this.#isStuck;
   }
 
   /** The template's own process id. */
@@ -82,48 +80,46 @@ export class ForkServer {
 
   /** Forks a kernel. `config` and `env` are the kernel's own; its stderr is kept like a spawned kernel's. */
   async fork(config: LaunchConfig, env: Record<string, string>): Promise<KernelProcess> {
-    const stderr = new TextTail();
-    const stderrPath = join(config.kernel_dir, "stderr");
-    const listener = listenForStderr(stderrPath, stderr);
+    const stderr = new StderrSocket(join(config.kernel_dir, "stderr"));
     try {
       const reply = (await this.#request("fork", {
-        config: { ...config, env: withLocale(env), stderr_socket: stderrPath },
+        config: { ...config, env: withLocale(env), stderr_socket: stderr.path },
       })) as ServerLine & ForkReply;
-      const kernel = new ForkedKernel(reply, stderr, listener, (op, fields) =>
-        this.#request(op, fields),
-      );
+      const kernel = new ForkedKernel(reply, stderr, (op, fields) => this.#request(op, fields));
       this.#kernels.set(reply.fork_id, kernel);
       for (const line of this.#early.get(reply.fork_id) ?? []) this.#deliver(kernel, line);
       this.#early.delete(reply.fork_id);
       return kernel;
     } catch (error) {
-      listener.stop(true);
+      stderr.close();
       throw error;
     }
   }
 
   /** Ends the template and, with it, every kernel that it forked. */
   dispose(): void {
-    if (this.#dead !== undefined) return;
     // The template sees the end of its request pipe, ends its children and exits.
-    this.#end("it was disposed of");
+    const reason = "it was disposed of";
+    this.#end(reason, Promise.resolve(new ForkServerUnavailableError(reason)));
   }
 
   async #request(op: string, fields: object): Promise<ServerLine> {
-    if (this.#dead !== undefined) throw new ForkServerUnavailableError(this.#dead);
+    if (this.#failure) throw await this.#failure;
     const id = this.#nextId++;
     const reply = defer<ServerLine>();
     this.#replies.set(id, reply);
     try {
       writeAll(this.#requestFd, `${JSON.stringify({ id, op, ...fields })}\n`);
     } catch (error) {
-      this.#replies.delete(id);
-      throw new ForkServerUnavailableError("its request pipe is closed", { cause: error });
+      debug("fork-server", "a request could not be written", error);
+      this.#end("its request pipe is closed");
     }
     const timeoutMs = op === "fork" ? FORK_TIMEOUT_MS : SIGNAL_TIMEOUT_MS;
     const line = await within(reply.promise, timeoutMs);
     if (line === TIMED_OUT) {
-      this.dispose();
+      this.#replies.delete(id);
+      // Not disposed of, which would end kernels that may do well; it only gets no more to fork.
+      if (op === "fork") this.#isStuck = true;
       throw new ForkServerUnavailableError(`no answer within ${timeoutMs / 1000} s`);
     }
     if (!line.ok) throw new ForkServerUnavailableError(line.error ?? "it refused the request");
@@ -148,7 +144,9 @@ export class ForkServer {
 
   #onLine(line: ServerLine): void {
     if (line.id !== undefined) {
-      this.#replies.get(line.id)?.resolve(line);
+      const reply = this.#replies.get(line.id);
+      if (reply) reply.resolve(line);
+      else this.#endUnwanted(line);
       this.#replies.delete(line.id);
       return;
     }
@@ -160,19 +158,27 @@ export class ForkServer {
   }
 
   #deliver(kernel: ForkedKernel, line: ServerLine): void {
-    if (line.event === "ready") kernel.onReady(line);
+    if (line.event === "ready") kernel.onReady(line as ReadyLine);
     if (line.event === "exit") {
       kernel.onExit({ code: line.code ?? null, signal: signalName(line.signal) }, line.error);
       this.#kernels.delete(line.fork_id as string);
     }
   }
 
-  #end(reason: string): void {
-    if (this.#dead !== undefined) return;
-    const tail = this.#stderr.lines(5);
-    this.#dead = tail ? `${reason}: ${tail}` : reason;
-    const error = new ForkServerUnavailableError(this.#dead);
-    for (const reply of this.#replies.values()) reply.reject(error);
+  /** A kernel that was forked after its request had been given up belongs to nobody. */
+  #endUnwanted({ fork_id }: ServerLine): void {
+    if (fork_id === undefined) return;
+    this.#early.delete(fork_id);
+    this.#request("signal", { fork_id, signal: "KILL", group: true }).catch((error) =>
+      debug("fork-server", "a kernel that was forked too late could not be ended", error),
+    );
+  }
+
+  #end(reason: string, known?: Promise<ForkServerUnavailableError>): void {
+    if (this.#failure) return;
+    const failure = known ?? this.#lastWords(reason);
+    this.#failure = failure;
+    for (const reply of this.#replies.values()) void failure.then(reply.reject);
     this.#replies.clear();
     // Its children watch the same pipe: without the template nobody can tell how they end.
     const exit = { code: null, signal: null, reason: `its fork server ended (${reason})` };
@@ -180,71 +186,20 @@ export class ForkServer {
     this.#kernels.clear();
     closeSync(this.#requestFd);
   }
+
+  /** Waits for the exit and for stderr, which come by other ways than the end of the pipes. */
+  async #lastWords(reason: string): Promise<ForkServerUnavailableError> {
+    await within(Promise.all([this.#child.exited, this.#stderrRead]), LAST_WORDS_MS);
+    const { exitCode, signalCode } = this.#child;
+    const hasEnded = exitCode !== null || signalCode !== null;
+    const how = hasEnded ? howItEnded(exitCode, signalCode) : reason;
+    const tail = this.#stderr.lines(5);
+    return new ForkServerUnavailableError(tail ? `${how}: ${tail}` : how);
+  }
 }
 
-class ForkedKernel implements KernelProcess {
-  readonly pid: number;
-  readonly #forkId: string;
-  readonly #stderr: TextTail;
-  readonly #listener: { stop(closeActive?: boolean): void };
-  readonly #ready = defer<ReadyLine>();
-  readonly #exit = defer<KernelExit>();
-  readonly #request: (op: string, fields: object) => Promise<unknown>;
-  #ended = false;
-
-  constructor(
-    reply: ForkReply,
-    stderr: TextTail,
-    listener: { stop(closeActive?: boolean): void },
-    request: (op: string, fields: object) => Promise<unknown>,
-  ) {
-    this.pid = reply.pid;
-    this.#forkId = reply.fork_id;
-    this.#stderr = stderr;
-    this.#listener = listener;
-    this.#request = request;
-  }
-
-  get ready(): Promise<ReadyLine> {
-    return this.#ready.promise;
-  }
-
-  get exited(): Promise<KernelExit> {
-    return this.#exit.promise;
-  }
-
-  onReady(line: ServerLine): void {
-    this.#ready.resolve(line as ReadyLine);
-  }
-
-  /** `failure` says why it never became ready. */
-  onExit(exit: KernelExit, failure?: string): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#listener.stop(true);
-    this.#exit.resolve(exit);
-    this.#ready.reject(
-      new KernelStartError(failure ?? "The forked kernel ended before it was ready.", {
-        stderrTail: this.stderrTail(),
-      }),
-    );
-  }
-
-  signal(signal: "SIGINT" | "SIGTERM" | "SIGKILL", target: "process" | "group"): void {
-    if (this.#ended) return;
-    const fields = { fork_id: this.#forkId, signal: signal.slice(3), group: target === "group" };
-    this.#request("signal", fields).catch((error) =>
-      debug("fork-server", `could not send ${signal}`, error),
-    );
-  }
-
-  stderrTail(): string {
-    return this.#stderr.lines();
-  }
-
-  release(): void {
-    this.#listener.stop(true);
-  }
+function howItEnded(code: number | null, signal: number | string | null): string {
+  return signal === null ? `it exited with code ${code}` : `it was killed by ${signalName(signal)}`;
 }
 
 /**
@@ -256,18 +211,6 @@ function withLocale(env: Record<string, string>): Record<string, string> {
   const locale = LC_ALL || LC_CTYPE || LANG || "C";
   const isCoerced = !LC_ALL && (locale === "C" || locale === "POSIX");
   return isCoerced ? { ...env, LC_CTYPE: "C.UTF-8" } : env;
-}
-
-function listenForStderr(path: string, tail: TextTail): { stop(closeActive?: boolean): void } {
-  const decoder = new TextDecoder();
-  const listener = Bun.listen({
-    unix: path,
-    socket: {
-      data: (_socket, chunk) => tail.push(decoder.decode(chunk, { stream: true })),
-    },
-  });
-  listener.unref();
-  return listener;
 }
 
 /** Writes all of a short text; the pipe is written to by nobody else, so order is kept. */

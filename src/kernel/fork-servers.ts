@@ -15,6 +15,8 @@ export class ForkServers {
   readonly spare = new SpareKernel();
   readonly #enabled: boolean;
   readonly #servers = new Map<string, { server?: ForkServer; boots: number }>();
+  /** Stuck ones, whose kernels still run. */
+  readonly #retired: ForkServer[] = [];
 
   /** `enabled` is the platform's and the user's word: forking is for Linux only. */
   constructor(enabled: boolean) {
@@ -30,6 +32,7 @@ export class ForkServers {
     entry.boots += 1;
     if (entry.boots === 1) return undefined;
     if (!entry.server?.alive) {
+      if (entry.server) this.#retired.push(entry.server);
       try {
         entry.server = new ForkServer(python, launcher, env);
       } catch (error) {
@@ -45,6 +48,7 @@ export class ForkServers {
   dispose(): void {
     this.spare.dispose();
     for (const { server } of this.#servers.values()) server?.dispose();
+    for (const server of this.#retired) server.dispose();
     this.#servers.clear();
   }
 }

@@ -228,10 +228,10 @@ export class Kernel {
 
   async #onExit(exit: { code: number | null; signal: string | null }): Promise<void> {
     if (!this.#ending) await delay(DRAIN_MS);
-    const reason = this.#ending
-      ? new KernelDisposedError()
-      : new KernelDiedError(exit, this.#process?.stderrTail() ?? "");
-    this.#end(reason);
+    const stderrTail = this.#ending ? "" : await this.#process?.stderrTail();
+    this.#end(
+      this.#ending ? new KernelDisposedError() : new KernelDiedError(exit, stderrTail ?? ""),
+    );
     try {
       await endSessions([
         ...(this.#process ? [this.#process.pid] : []),

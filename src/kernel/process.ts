@@ -9,12 +9,12 @@ import { constants } from "node:os";
 import { defer, delay, within } from "../async.ts";
 import { debug } from "../log.ts";
 import type { BootstrapOptions } from "./bootstrap.ts";
-import { KernelStartError, type KernelExit } from "./errors.ts";
+import { KernelStartError, withLastWords, type KernelExit } from "./errors.ts";
 import { KernelGuard } from "./guard.ts";
 import { drainInto, TextTail } from "./text-tail.ts";
 
 /** After the exit, how long what is still in the pipes is waited for. */
-const DRAIN_MS = 200;
+export const DRAIN_MS = 200;
 
 /** What `kernel/launcher.py` is told, as its one JSON argument. */
 export interface LaunchConfig {
@@ -53,8 +53,8 @@ export interface KernelProcess {
   readonly exited: Promise<KernelExit>;
   /** Signals the process, or its whole group; harmless when it has ended. */
   signal(signal: "SIGINT" | "SIGTERM" | "SIGKILL", target: "process" | "group"): void;
-  /** The last lines that the process wrote to stderr. */
-  stderrTail(): string;
+  /** The end of what the process wrote to stderr; once it has ended, of all of that. */
+  stderrTail(): Promise<string>;
   /** Releases what ties the process to this host: a kernel that still lives ends by itself. */
   release(): void;
 }
@@ -144,11 +144,10 @@ class SpawnedKernel implements KernelProcess {
     const ready = parseReadyLine(line);
     if (typeof ready !== "string") return ready;
     const exit = await this.exited;
-    await within(this.#stderrDrained, DRAIN_MS);
+    const stderrTail = await this.stderrTail();
     const how = exit.signal ? `was killed by ${exit.signal}` : `exited with code ${exit.code}`;
-    throw new KernelStartError(ready || `The kernel process ${how} before it was ready.`, {
-      stderrTail: this.stderrTail(),
-    });
+    const unexplained = `The kernel process ${how} before it was ready.`;
+    throw new KernelStartError(ready || withLastWords(unexplained, stderrTail), { stderrTail });
   }
 
   signal(signal: "SIGINT" | "SIGTERM" | "SIGKILL", target: "process" | "group"): void {
@@ -160,8 +159,9 @@ class SpawnedKernel implements KernelProcess {
     }
   }
 
-  stderrTail(): string {
-    return this.#stderr.lines();
+  async stderrTail(): Promise<string> {
+    if (this.#ended) await within(this.#stderrDrained, DRAIN_MS);
+    return this.#stderr.text.trimEnd();
   }
 
   release(): void {

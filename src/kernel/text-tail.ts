@@ -2,7 +2,8 @@
 
 import { debug } from "../log.ts";
 
-const DEFAULT_TAIL_CHARS = 8_192;
+/** Enough for a crash's message and its stack of up to 100 frames, which end what a process writes. */
+const DEFAULT_TAIL_CHARS = 32_768;
 
 /** Keeps the last characters of what is pushed into it. */
 export class TextTail {
@@ -36,7 +37,7 @@ export class TextTail {
   }
 
   /** The last `lines` lines, without a trailing line break. */
-  lines(lines = 100): string {
+  lines(lines: number): string {
     return this.text.trimEnd().split("\n").slice(-lines).join("\n");
   }
 

@@ -166,7 +166,7 @@ export class ScriptedProcess implements KernelProcess {
     this.#onSignal(this, signal);
   }
 
-  stderrTail(): string {
+  async stderrTail(): Promise<string> {
     return this.stderr;
   }
 

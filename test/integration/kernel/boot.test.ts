@@ -48,7 +48,7 @@ const BROKEN: Array<{ name: string; script: string; message: RegExp; stderr: Reg
   {
     name: "prints a warning and exits",
     script: "echo 'warning: old' >&2; exit 1",
-    message: /exited with code 1 before it was ready/,
+    message: /exited with code 1 before it was ready\.\nwarning: old$/,
     stderr: /warning: old/,
   },
   {
@@ -72,7 +72,7 @@ const BROKEN: Array<{ name: string; script: string; message: RegExp; stderr: Reg
   {
     name: "says that it is ready, and dies before it can be reached",
     script: `echo '{"ready": true, "pid": 1}' >&3; echo sorry >&2; exit 4`,
-    message: /ended before it could be reached: it exited with code 4/,
+    message: /ended before it could be reached: it exited with code 4\.\nsorry$/,
     stderr: /sorry/,
   },
 ];

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ForkServerUnavailableError, type KernelExit } from "../../../src/kernel/errors.ts";
 import { ForkServer } from "../../../src/kernel/fork-server.ts";
@@ -128,6 +129,21 @@ describeWithPython("newest", "a template", () => {
     forkServers.dispose();
   });
 
+  test("that does not answer keeps no kernel from being ended, and costs the others nothing", async () => {
+    using template = new Template("newest");
+    const [victim, other] = await Promise.all([template.fork(), template.fork()]);
+    await Promise.all([victim.ready, other.ready]);
+    process.kill(template.server.pid, "SIGSTOP");
+    victim.signal("SIGKILL", "group");
+    await untilGone(victim.pid);
+    process.kill(template.server.pid, "SIGCONT");
+    expect(await victim.exited).toEqual({ code: null, signal: "SIGKILL" });
+    expect(isAlive(other.pid)).toBe(true);
+    await (
+      await template.fork()
+    ).ready;
+  });
+
   test("that is disposed of refuses requests, and ends with its kernels", async () => {
     using template = new Template("newest");
     const kernel = await template.fork();
@@ -152,6 +168,29 @@ describeWithPython("newest", "a template", () => {
     expect(error.message).toContain("no such library");
     const missing = () => new ForkServer(dir.join("nothing"), LAUNCHER, ENV);
     expect(missing).toThrow(ForkServerUnavailableError);
+  });
+
+  test("that says only after it has closed its pipes why it ends is heard out", async () => {
+    using dir = new TempDir();
+    const fifo = dir.join("go");
+    Bun.spawnSync(["mkfifo", fifo]);
+    const dying = `#!/bin/sh\nexec 3<&- 4>&-\nread -r _ <${fifo}\necho no such library >&2\nexit 3\n`;
+    const path = dir.write("python", dying);
+    Bun.spawnSync(["chmod", "+x", path]);
+    const server = new ForkServer(path, LAUNCHER, ENV);
+    const closed = await open(fifo, "w");
+    const forks = ["a", "b"].map((name) => {
+      mkdirSync(dir.join(name));
+      const config = { connection_file: "", cwd: "/", paths: [], kernel_dir: dir.join(name) };
+      return server.fork(config, ENV).catch((reason) => reason);
+    });
+    await closed.write("go\n");
+    await closed.close();
+    for (const error of await Promise.all(forks)) {
+      expect(error).toBeInstanceOf(ForkServerUnavailableError);
+      expect(error.message).toContain("it exited with code 3: no such library");
+    }
+    expect(server.alive).toBe(false);
   });
 
   test("is not used when it is off, nor where the environment has variables of Python's own", async () => {

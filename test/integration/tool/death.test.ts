@@ -9,6 +9,14 @@ const DEATHS: Array<{ name: string; code: string; says: RegExp }> = [
   { name: "os._exit(3)", code: "import os; os._exit(3)", says: /exited with code 3/ },
   { name: "SIGKILL", code: "import os; os.kill(os.getpid(), 9)", says: /SIGKILL.*out of memory/ },
   { name: "a segmentation fault", code: "import ctypes; ctypes.string_at(0)", says: /SIGSEGV/ },
+  {
+    name: "a segmentation fault deep in calls, beside other threads",
+    code: `import ctypes, threading
+for _ in range(20): threading.Thread(target=threading.Event().wait, daemon=True).start()
+def culprit(depth): return culprit(depth - 1) if depth else ctypes.string_at(0)
+culprit(200)`,
+    says: /SIGSEGV[\s\S]*Fatal Python error: Segmentation fault[\s\S]*in string_at\n[^\n]*in culprit\n/,
+  },
   { name: "os.abort()", code: "import os; os.abort()", says: /SIGABRT/ },
   {
     name: "closing all of its descriptors",

@@ -31,7 +31,7 @@ describe("a tail of ten characters", () => {
 test("lines come without the last line break, and only so many", () => {
   const tail = new TextTail();
   tail.push("one\ntwo\nthree\n\n");
-  expect(tail.lines()).toBe("one\ntwo\nthree");
+  expect(tail.lines(9)).toBe("one\ntwo\nthree");
   expect(tail.lines(2)).toBe("two\nthree");
 });
 
