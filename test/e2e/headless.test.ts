@@ -222,14 +222,13 @@ describe("limits and checks", () => {
   test("a check that leaves something in the background ends all the same, and takes it along", async () => {
     await using server = await ProviderServer.start([{ text: "done" }]);
     using user = new UserHome();
-    const check = "(sleep 1000; touch late) & setsid sleep 5 & echo begun; exit 0";
+    const check = "(sleep 1000; touch late) & setsid sleep 1000 & echo begun; exit 0";
     const run = await shell(user, server, `$PA -p --json --check '${check}' hi </dev/null`);
     expectCode(run, 0);
     expect(run.events.find((event) => event["type"] === "check")).toMatchObject({
       passed: true,
       output: "begun\n",
     });
-    expect(run.events.at(-1)?.["duration_ms"]).toBeLessThan(4_000);
   });
 
   test("a check that hangs is cut by --timeout", async () => {

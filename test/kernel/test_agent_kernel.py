@@ -218,7 +218,8 @@ class PerformanceOfIdleness(unittest.TestCase):
     def test_an_idle_kernel_uses_no_processor(self) -> None:
         with start_kernel(bootstrap={}) as kernel:
             code = "import time\nbefore = time.process_time(); await asyncio.sleep(0.5); time.process_time() - before"
-            self.assertLess(float(kernel.run(code).result), 0.1)
+            # Something that spins or polls all the time would use most of it, on a loaded machine half.
+            self.assertLess(float(kernel.run(code).result), 0.2)
 
 
 @unittest.skipUnless(HAS_PICKLESHARE, "this IPython has no database for %store")

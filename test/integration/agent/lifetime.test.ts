@@ -22,14 +22,9 @@ async function isAlive(pid: number): Promise<boolean> {
 }
 
 describeWithPython("newest", "the life of a sub-agent", () => {
-  test("deleting one that runs returns at once and ends its cell, its kernel and what it started", async () => {
+  test("deleting one that runs ends its cell, its kernel and what it started", async () => {
     const asked = defer<void>();
-    const removal = [
-      "import time",
-      "begin = time.monotonic()",
-      "r = await rlm.delete_subagent('sleeper')",
-      "print(r['outcome'], time.monotonic() - begin < 0.5)",
-    ];
+    const removal = ["r = await rlm.delete_subagent('sleeper')", "print(r['outcome'])"];
     await using run = await AppRun.open(
       {
         root: [
@@ -46,7 +41,7 @@ describeWithPython("newest", "the life of a sub-agent", () => {
     const shell = await pidOf(run, "sleeper");
     asked.resolve();
     expect(await outcome).toMatchObject({ subtype: "success", text: "noted" });
-    expect(run.printed()).toBe("cancelled True\n");
+    expect(run.printed()).toBe("cancelled\n");
     expect(run.received()).toEqual([expect.stringContaining('outcome="cancelled"')]);
     expect(await isAlive(shell)).toBe(false);
     expect(run.app.agents()).toMatchObject([{ name: "sleeper", state: "cancelled" }]);

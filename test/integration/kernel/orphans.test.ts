@@ -24,7 +24,7 @@ const states = () =>
     }
   });
 const seen = [];
-for (let look = 0; look < 40 && (look === 0 || states().includes("Z")); look += 1) {
+for (let look = 0; look < 300 && (look === 0 || states().includes("Z")); look += 1) {
   seen.push(states().includes("Z"));
   await Bun.sleep(100);
 }

@@ -107,7 +107,7 @@ test("a kernel that never answers is not ready, and the error says what is missi
 test("a kernel whose IOPub stays silent is not ready", async () => {
   using kernel = new MisbehavingKernel({ subscribed: () => false });
   const error = await rejectionOf(
-    KernelClient.connect(kernel.info, IGNORE, { readyTimeoutMs: 100 }),
+    KernelClient.connect(kernel.info, IGNORE, { readyTimeoutMs: 1_000 }),
   );
   expect(error).toBeInstanceOf(KernelNotReadyError);
   expect(error).toMatchObject({ missing: "iopub" });
@@ -116,7 +116,7 @@ test("a kernel whose IOPub stays silent is not ready", async () => {
 test("a kernel that binds nothing fails with the last error of the connection", async () => {
   using kernel = new MisbehavingKernel({ unbound: ["shell", "iopub", "control", "stdin", "hb"] });
   const error = await rejectionOf(
-    KernelClient.connect(kernel.info, IGNORE, { connectTimeoutMs: 20, readyTimeoutMs: 60_000 }),
+    KernelClient.connect(kernel.info, IGNORE, { connectTimeoutMs: 400, readyTimeoutMs: 60_000 }),
   );
   expect(error).toBeInstanceOf(KernelNotReadyError);
   expect((error as Error).message).toContain("ENOENT");

@@ -93,10 +93,10 @@ describe("it gives up, once, and says why", () => {
   test("when nobody has bound in time: the error names the last attempt's", async () => {
     const peer = await ScriptedPeer.listen("ipc", () => undefined);
     await peer[Symbol.asyncDispose]();
-    using client = new Client({ endpoint: peer.endpoint, connectTimeoutMs: 50 });
+    using client = new Client({ endpoint: peer.endpoint, connectTimeoutMs: 400 });
     const error = await client.failed.promise;
     expect(error).toMatchObject({ code: "connect_timeout", fatal: true });
-    expect(error.message).toContain("within 50 ms: cannot connect to ipc://");
+    expect(error.message).toContain("within 400 ms: cannot connect to ipc://");
     expect(error.message).toContain("(ENOENT)");
     expect(client.log.filter((entry) => entry.startsWith("failure"))).toEqual([
       "failure connect_timeout",
@@ -166,9 +166,9 @@ describe("it gives up, once, and says why", () => {
   test("but not because the first connection ended after its time to connect", async () => {
     await using peer = await ScriptedPeer.listen("tcp", async (connection, number) => {
       await connection.handshake("PUB");
-      if (number === 0) setTimeout(() => connection.end(), 60);
+      if (number === 0) setTimeout(() => connection.end(), 800);
     });
-    using client = new Client({ endpoint: peer.endpoint, connectTimeoutMs: 30 });
+    using client = new Client({ endpoint: peer.endpoint, connectTimeoutMs: 400 });
     expect(await client.entries(3)).toEqual([
       "connect PUB",
       "disconnect connection_lost",
@@ -180,10 +180,10 @@ describe("it gives up, once, and says why", () => {
 test("a handshake that is done is not timed out later", async () => {
   await using peer = await ScriptedPeer.listen("tcp", async (connection) => {
     await connection.handshake("PUB");
-    await delay(60);
+    await delay(800);
     await connection.send(message(ascii("late")));
   });
-  using client = new Client({ endpoint: peer.endpoint, handshakeTimeoutMs: 30 });
+  using client = new Client({ endpoint: peer.endpoint, handshakeTimeoutMs: 400 });
   expect(await client.entries(2)).toEqual(["connect PUB", "message late"]);
 });
 
