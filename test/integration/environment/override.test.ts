@@ -95,10 +95,12 @@ describeWithPython("newest", "a Python that is to be used as it is", () => {
     const descriptors = () => readdirSync("/dev/fd").length;
     await sandbox.ensure({ pythonOverride: pythonFor("newest") });
     const before = descriptors();
-    for (let round = 0; round < 3; round += 1) {
+    const rounds = 5;
+    for (let round = 0; round < rounds; round += 1) {
       await sandbox.ensure({ pythonOverride: pythonFor("newest") });
     }
-    expect(descriptors()).toBe(before);
+    // Bun opens and closes some of its own meanwhile.
+    expect(descriptors() - before).toBeLessThan(rounds);
   });
 
   test("is never installed into", async () => {
