@@ -77,6 +77,8 @@ export async function buildEnvironment(method: BuildMethod, options: BuildOption
     putInPlace(stage, options.folder);
   } finally {
     rmSync(stage, { recursive: true, force: true });
+    // Once more: what a killed builder had started may have ended only after the first look.
+    removeLeftovers(options.folder);
   }
 }
 

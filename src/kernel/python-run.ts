@@ -1,10 +1,13 @@
 /** Runs one of our Python scripts to its end and returns what it answers. */
 
 import { closeSync } from "node:fs";
-import { delay, raceWithAbort } from "../async.ts";
+import { delay, raceWithAbort, within } from "../async.ts";
 
 /** How much of what a failing program said goes into an error; the last line says most. */
 const SHOWN_LINES = 3;
+
+/** How long the end of a killed program is waited for; one that hangs in the system takes longer. */
+const KILL_WAIT_MS = 1_000;
 
 /** What a program needs to run. */
 export interface RunOptions {
@@ -72,6 +75,8 @@ async function run(
   } finally {
     timer.abort();
     child.kill("SIGKILL");
+    // The caller removes what it has written, which takes that it writes no more.
+    await within(child.exited, KILL_WAIT_MS);
   }
 }
 

@@ -98,7 +98,9 @@ class User implements Disposable {
   constructor(downloader = "curl") {
     mkdirSync(this.folder.join("tools"));
     for (const tool of [...TOOLS, downloader]) {
-      symlinkSync(Bun.which(tool) ?? `/nonexistent/${tool}`, this.folder.join("tools", tool));
+      // Where busybox is all there is, its wget is a link to it.
+      const name = tool === "busybox" ? "wget" : tool;
+      symlinkSync(Bun.which(tool) ?? `/nonexistent/${tool}`, this.folder.join("tools", name));
     }
   }
 

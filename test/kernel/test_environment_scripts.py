@@ -103,6 +103,23 @@ class BuildTest(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = os.path.realpath(scratch.name)
 
+    def test_it_ends_with_the_host(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            fifo = Path(folder, "never_ends.py")
+            os.mkfifo(fifo)
+            reader, writer = os.pipe()
+            request = {"action": "compile", "folders": {folder: folder}, "part": 0, "parts": 1}
+            program = (
+                f"import os, runpy, sys; os.dup2({writer}, 3); os.close({writer}); sys.argv[1:] = "
+                f"[{json.dumps(request)!r}]; runpy.run_path("
+                f"{str(KERNEL / 'build_environment.py')!r}, run_name='__main__')"
+            )
+            child = subprocess.Popen([sys.executable, "-c", program], pass_fds=[writer])
+            os.close(writer)
+            with open(fifo, "wb"):  # Once the child has opened it, too.
+                os.close(reader)
+                self.assertEqual(child.wait(30), 1)
+
     def test_an_empty_environment_has_its_own_packages_and_no_scripts(self) -> None:
         venv = os.path.join(self.folder, "venv")
         site_packages = build_environment.create(venv)["site_packages"]

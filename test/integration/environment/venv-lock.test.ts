@@ -48,8 +48,9 @@ test("the lock of a process that ends while we wait for it is taken over", async
 
 test("the lock of a zombie is taken over at once", async () => {
   using folder = new TempDir();
-  // The shell becomes a program that never waits for the child that the shell started.
-  const parent = Bun.spawn(["sh", "-c", "sleep 0 & echo $!; exec sleep 60"], { stdout: "pipe" });
+  const program =
+    "import os, signal; pid = os.fork() or os._exit(0); print(pid, flush=True); signal.pause()";
+  const parent = Bun.spawn(["python3", "-c", program], { stdout: "pipe" });
   const { value } = await parent.stdout.getReader().read();
   const zombie = Number(new TextDecoder().decode(value));
   const path = await lockOf(folder, zombie);

@@ -30,7 +30,7 @@ const PYTHON: Cells = {
   says: /ZeroDivisionError: division by zero/,
   define: "x = 41",
   use: "x + 1",
-  flood: "for i in range(900): print(i)",
+  flood: "for i in range(400): print(i)",
   wait: (seconds) => `import time\nprint('begun', flush=True)\ntime.sleep(${seconds})`,
 };
 const TYPESCRIPT: Cells = {
@@ -39,7 +39,7 @@ const TYPESCRIPT: Cells = {
   says: /Error: division by zero/,
   define: "const x = 41",
   use: "x + 1",
-  flood: "for (let i = 0; i < 900; i++) console.log(i)",
+  flood: "for (let i = 0; i < 400; i++) console.log(i)",
   wait: (seconds) =>
     `console.log('begun'); await new Promise((done) => setTimeout(done, ${seconds * 1000}))`,
 };
@@ -95,8 +95,8 @@ function commonTests(start: () => Running, cells: Cells): void {
     expect(failed.isError).toBe(true);
     expect(textOf(failed)).toMatch(cells.says);
     expect(await tool.text(cells.use)).toBe("42");
-    // Below what a publisher keeps for a reader that is slow: beyond that it drops without a word.
-    const lines = Array.from({ length: 900 }, (_, index) => `${index}\n`).join("");
+    // Below what a publisher keeps for a reader that is slow, at two messages a line: beyond that it drops without a word.
+    const lines = Array.from({ length: 400 }, (_, index) => `${index}\n`).join("");
     expect((await tool.run(cells.flood)).details.stdout).toBe(lines);
     expect(await tool.text(cells.use)).toBe("42");
   });
