@@ -62,11 +62,14 @@ function printRest(result: IpythonResult, terminal: Terminal): void {
   for (const diff of details.diffs) terminal.stdout.write(`edited ${diff.path}\n`);
   const images = result.content.filter((block) => block.type === "image").length;
   if (images > 0) terminal.stderr.write(`[${images} ${images === 1 ? "image" : "images"}]\n`);
+  for (const note of details.notes) terminal.stderr.write(`${note}\n`);
   if (!result.isError) return;
   const { error } = details;
   const traceback = error && (error.traceback.join("\n") || `${error.ename}: ${error.evalue}`);
   const lines = [traceback?.trimEnd(), details.abortReason && `[${details.abortReason}]`];
-  terminal.stderr.write(`${lines.filter(Boolean).join("\n") || `[${details.status}]`}\n`);
+  const text = lines.filter(Boolean).join("\n");
+  if (text || details.notes.length === 0)
+    terminal.stderr.write(`${text || `[${details.status}]`}\n`);
 }
 
 function cellsOfFile(path: string): Cell[] {

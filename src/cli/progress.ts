@@ -176,7 +176,13 @@ export class ProgressLines {
     for (const block of message.content) {
       if (block.type === "image" && this.#isFull(who)) this.line(imageLine(block, this.#color));
     }
+    for (const note of details?.notes ?? []) this.#note(who, note);
     if (message.isError) this.line(`${who}${this.#color.red("✗")} ${failureOf(message, details)}`);
+  }
+
+  #note(who: string, note: string): void {
+    const lines = this.#isFull(who) ? printable(note).split("\n") : [clip(note, 200)];
+    for (const line of lines) this.line(`${who}${this.#color.dim(line)}`);
   }
 
   #lines(lines: readonly string[]): void {

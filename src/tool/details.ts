@@ -32,6 +32,8 @@ export interface IpythonToolDetails {
   attachments: Array<Omit<Attachment, "data"> & { chars: number }>;
   sentAgentMessages: unknown[];
   kernelRestarted: boolean;
+  /** What else the model is told: doubts about the result, what could not be shown, late output of earlier cells. */
+  notes: string[];
   error?: { ename: string; evalue: string; traceback: string[] };
 }
 

@@ -52,7 +52,9 @@ export async function shapeResult(
   if (text || images.blocks.length === 0)
     content.push({ type: "text", text: text || "(no output)" });
   content.push(...images.blocks);
-  const details = detailsOf(outcome, output, parts, context);
+  const notes = [outcome.note ?? "", ...output.problems, ...images.notes];
+  if (context.late) notes.push(renderLate(context.late));
+  const details = { ...detailsOf(outcome, output, parts, context), notes: notes.filter(Boolean) };
   return { content, details, isError: details.status !== "ok" };
 }
 
@@ -61,7 +63,7 @@ function detailsOf(
   output: OutputCollector,
   parts: OutputParts,
   context: CallContext,
-): IpythonToolDetails {
+): Omit<IpythonToolDetails, "notes"> {
   const error = outcome.error && boundedError(outcome.error);
   const failed = outcome.status === "ok" && output.problems.length > 0;
   return {

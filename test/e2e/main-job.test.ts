@@ -150,6 +150,20 @@ describe("cell", () => {
     expect(run.stderr).not.toContain("\x1b");
   });
 
+  test("shows on stderr what an earlier cell prints late, and what could not be shown", async () => {
+    using user = new UserHome();
+    const run = await user.run([
+      "cell",
+      "import asyncio; gate = asyncio.Event()\nasync def late(): await gate.wait(); print('so late')\ntask = asyncio.create_task(late())",
+      "gate.set(); await task",
+      "display({'image/png': 'no image'}, raw=True); 1",
+    ]);
+    expectCode(run, 0);
+    expect(run.stdout).toBe("1\n");
+    expect(run.stderr).toContain("[late output of earlier cells]\nso late\n");
+    expect(run.stderr).toContain("image/png");
+  });
+
   test("runs the code cells of a notebook and a Python file in one kernel", async () => {
     using user = new UserHome();
     const notebook = {

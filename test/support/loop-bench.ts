@@ -38,6 +38,7 @@ export function cellResult(text: string): IpythonResult {
       attachments: [],
       sentAgentMessages: [],
       kernelRestarted: false,
+      notes: [],
     },
   };
 }

@@ -60,6 +60,12 @@ describe("a run as lines", () => {
     );
   });
 
+  test("shows what the model is told beside the output", () => {
+    const end = result({ details: { notes: ["[late output of earlier cells]\nhere"] } });
+    expect(linesOf([end])).toBe("[late output of earlier cells] here\n");
+    expect(linesOf([end], "full")).toBe("[late output of earlier cells]\nhere\n");
+  });
+
   test.each([
     ["an error", { details: { error: { ename: "E", evalue: "bad\nthing" } } }, "✗ E: bad thing\n"],
     ["an interrupt", { details: { status: "aborted" } }, "✗ interrupted\n"],

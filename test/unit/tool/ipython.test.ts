@@ -63,6 +63,7 @@ describe("when an earlier cell keeps the kernel busy", () => {
       status: "error",
       errorEname: "KernelBusy",
       kernelRestarted: false,
+      notes: [],
     });
     expect(textOf(result)).toContain("An earlier cell still runs");
     expect(questions).toHaveLength(1);
@@ -282,7 +283,9 @@ describe("a call", () => {
     await using _ = boots;
     await tool.run("first");
     boots.kernels[0]?.cells[0]?.print("\x1b[1mlate\x1b[0m\n");
-    expect(textOf(await tool.run("second"))).toBe("second\n[late output of earlier cells]\nlate");
+    const second = await tool.run("second");
+    expect(textOf(second)).toBe("second\n[late output of earlier cells]\nlate");
+    expect(second.details.notes).toEqual(["[late output of earlier cells]\nlate"]);
     expect(textOf(await tool.run("third"))).toBe("third\n");
   });
 });

@@ -143,6 +143,12 @@ describe("the parts of", () => {
       text: "<IPython.core.display.SVG object>",
     },
     { name: "HTML alone", data: { "text/html": "<b>x</b>" }, text: "<b>x</b>" },
+    { name: "a blank display", data: { "text/plain": "", "text/html": "<pre> </pre>" }, text: "" },
+    {
+      name: "an empty plain text beside HTML with content",
+      data: { "text/plain": "", "text/html": "<p>x</p>" },
+      text: "<p>x</p>",
+    },
     { name: "JSON alone", data: { "application/json": { x: "nan" } }, text: '{\n  "x": "nan"\n}' },
     { name: "text in lines", data: { "text/plain": ["a\n", "b"] }, text: "a\nb" },
     { name: "LaTeX alone", data: { "text/latex": "$x$" }, text: "$x$" },
