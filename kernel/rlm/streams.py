@@ -7,6 +7,7 @@ back with the next cell, and what processes write to the descriptors 1 and 2 sur
 from __future__ import annotations
 
 import codecs
+import ctypes
 import os
 import sys
 import threading
@@ -14,6 +15,8 @@ import warnings
 from typing import Any
 
 CHUNK_BYTES = 65536
+# stdio.h's "line buffered", in glibc and musl.
+IOLBF = 1
 NAMES = ("stdout", "stderr")
 
 _streams: dict[str, Any] = {}
@@ -33,6 +36,7 @@ def install(shell: Any) -> None:
         if hasattr(stream, "pub_thread"):
             stream.close = stream.flush
             _watch_descriptor(stream)
+    _show_c_output(shell)
     kernel = getattr(shell, "kernel", None)
     if kernel is not None:
         _guard_session(kernel.session)
@@ -121,6 +125,20 @@ def _watch_descriptor(stream: Any) -> None:
     os.close(write_end)
     arguments = (stream, read_end, copy)
     threading.Thread(target=_forward, args=arguments, name=f"fd {descriptor}", daemon=True).start()
+
+
+def _show_c_output(shell: Any) -> None:
+    """Makes what C code prints through stdio come line by line, and all of it with its cell.
+
+    Into a pipe the C library writes by thousands of bytes only.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        stdout = ctypes.c_void_p.in_dll(library, "stdout")
+    except (OSError, TypeError, ValueError):
+        return  # Another system, whose library has other names.
+    library.setvbuf(stdout, None, IOLBF, ctypes.c_size_t(0))
+    shell.events.register("post_execute", lambda: library.fflush(stdout))
 
 
 def _forward(stream: Any, read_end: int, copy: int) -> None:

@@ -46,6 +46,16 @@ class OddText(KernelCase):
         self.assertEqual(cell.stderr, "")
         self.assertEqual(len(cell.displays), 1)
 
+    def test_what_c_code_prints_comes_with_its_cell_and_line_by_line(self) -> None:
+        printf = "import ctypes; printf = ctypes.CDLL(None).printf\n"
+        cell = self.kernel.run(f"{printf}n = printf(b'no line break')")
+        self.assertEqual(cell.stdout, "no line break")
+        msg_id = self.kernel.begin(f"{printf}printf(b'a line\\n'); import time; time.sleep(1000)")
+        self.kernel.wait_for_output(msg_id)
+        self.kernel.interrupt(msg_id)
+        self.assertIn("KeyboardInterrupt", self.kernel.finish(msg_id).error)
+        self.assert_next_cell_runs()
+
     def test_odd_bytes_of_a_child_process_are_marked_and_later_output_goes_on(self) -> None:
         cell = self.kernel.run(
             "import os, subprocess\nsubprocess.run(['printf', '\\\\xe9 caf'])\n"
