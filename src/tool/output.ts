@@ -146,10 +146,9 @@ export class OutputCollector {
     if (mime.attachment in data) this.#takeAttachment(data[mime.attachment]);
     if (mime.agent_message in data && this.sentAgentMessages.length < MAX_RECEIPTS)
       this.sentAgentMessages.push(data[mime.agent_message]);
-    for (const mimeType of IMAGE_TYPES) {
-      const image = data[mimeType];
-      if (typeof image === "string") this.images.add(image, mimeType, displayId);
-    }
+    // The types of a bundle are the same thing in several forms: one image of them is enough.
+    const mimeType = IMAGE_TYPES.find((type) => typeof data[type] === "string");
+    if (mimeType) this.images.add(data[mimeType] as string, mimeType, displayId);
     return plainText(data);
   }
 

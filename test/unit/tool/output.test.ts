@@ -162,6 +162,15 @@ describe("the parts of", () => {
   });
 });
 
+test("a display that has its image in several forms is one image", async () => {
+  const pixel =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPj/HwADAgH/eL9VNwAAAABJRU5ErkJggg==";
+  const data = { "text/plain": "<Image>", "image/jpeg": "eA==", "image/png": pixel };
+  const { blocks, notes } = await collect(display(data)).images.prepare();
+  expect(blocks).toEqual([{ type: "image", data: pixel, mimeType: "image/png" }]);
+  expect(notes).toEqual([]);
+});
+
 describe("private types", () => {
   const diff = { path: "/f", old_str: "a", new_str: "b", start_line: 3 };
 
