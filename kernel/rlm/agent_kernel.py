@@ -49,6 +49,7 @@ class AgentKernel(IPythonKernel):
         self.shell.exit_now = False
         signal.signal(signal.SIGURG, lambda *_: None)
         self.interrupts.repeat_swallowed()
+        self.interrupts.heed_system()
         self._loop_thread = threading.get_ident()
         super(IPythonKernel, self).start()
         receiving, self._wakeup = socket.socketpair()

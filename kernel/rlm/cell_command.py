@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rlm import foreground, noninteractive, processes, working_folder
 from rlm.foreground import Outcome, Sink
+from rlm.pacing import paced
 from rlm.shell_errors import ShellError, ShellInterrupted
 from rlm.teardown import register_session
-
-# Text is handed to the sender thread in pieces of this size, so that a flood waits for it.
-FLUSH_CHARS = 1024 * 1024
-# After so many pieces a flood is slowed down to one in this time: what the host has not read yet would
-# fill the kernel's memory, and in the end be lost.
-BURST_PIECES = 16
-PIECE_SECONDS = 1 / 32
 
 
 def run(argv: Sequence[str], sinks: Sequence[Sink], timeout: float | None = None) -> Outcome:
@@ -47,12 +39,12 @@ def say(text: str) -> None:
 
 def to_stdout() -> Sink:
     """A sink that writes to whatever `sys.stdout` is at the time."""
-    return _paced(lambda: sys.stdout)
+    return paced(lambda: sys.stdout)
 
 
 def to_stderr() -> Sink:
     """A sink that writes to whatever `sys.stderr` is at the time."""
-    return _paced(lambda: sys.stderr)
+    return paced(lambda: sys.stderr)
 
 
 def _background_note(outcome: Outcome) -> str:
@@ -62,22 +54,3 @@ def _background_note(outcome: Outcome) -> str:
     if outcome.logs:
         note += f"; further output goes to {' and '.join(outcome.logs)}"
     return note
-
-
-def _paced(stream: Callable[[], Any]) -> Sink:
-    waiting = pieces = 0
-    sent_at = 0.0
-
-    def write(text: str) -> None:
-        nonlocal waiting, pieces, sent_at
-        stream().write(text)
-        waiting += len(text)
-        if waiting < FLUSH_CHARS:
-            return
-        stream().flush()
-        waiting, pieces = 0, pieces + 1
-        if pieces > BURST_PIECES:
-            time.sleep(max(0.0, sent_at + PIECE_SECONDS - time.monotonic()))
-        sent_at = time.monotonic()
-
-    return write

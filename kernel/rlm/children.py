@@ -47,6 +47,7 @@ class _Kernel:
     session: int = 0
     record_path: str = ""
     sessions: list[Session] = field(default_factory=list)
+    is_ending: bool = False
     cell_start: int = 0
     cell_id: Optional[str] = None
 
@@ -99,7 +100,15 @@ def register_session(sid: int) -> None:
 
 def end_all() -> None:
     """Ends the kernel's children as a closing terminal does. Takes little more than a second at most."""
+    # Of this process only if it is the kernel itself: a fork server lives on.
+    _kernel.is_ending = _kernel.pid == os.getpid()
     _end(kernel_children)
+
+
+def end_late_fork() -> None:
+    """In a process that was just forked: ends it when the kernel is ending, or a pool would replace its workers."""
+    if _kernel.is_ending:
+        os._exit(1)
 
 
 def end_cell_children(cell_id: Optional[str] = None) -> int:
@@ -187,6 +196,7 @@ def _live_sessions(table: dict[int, Process]) -> list[Session]:
 
 def _write_record() -> None:
     """Replaces the record at once, so that a reader never sees half of it."""
+    os.makedirs(os.path.dirname(_kernel.record_path), 0o700, exist_ok=True)
     unfinished = _kernel.record_path + ".new"
     with open(unfinished, "w", encoding="ascii") as file:
         file.writelines(f"{session.sid} {session.start}\n" for session in _kernel.sessions)

@@ -33,4 +33,7 @@ def main(config: dict[str, Any]) -> None:
         time.sleep(POLL_SECONDS)
     if lives():
         os.killpg(pid, signal.SIGKILL)
-        teardown.clean_up_after(pid, config["kernel_dir"])
+    elif process_identity.start_of(pid) is not None:
+        return  # Its number has gone to another process.
+    # Also when it has ended by itself: what it forked just then is left.
+    teardown.clean_up_after(pid, config["kernel_dir"])

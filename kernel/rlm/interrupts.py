@@ -9,6 +9,7 @@ code of a cell only, and one that comes before waits for that code.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -126,6 +127,24 @@ class Interrupts:
             return timer.start()
 
         sys.unraisablehook = hook
+
+    def heed_system(self) -> None:
+        """Makes `os.system` raise the interrupt that came meanwhile.
+
+        The C library ignores SIGINT while it waits for the command, so Python never hears of it.
+        """
+        stock = os.system
+
+        def system(command: Any) -> int:
+            status = stock(command)
+            is_main = threading.current_thread() is threading.main_thread()
+            if is_main and self._phase is Phase.RUNNING and self._cell_id and self._cell_id == self._wanted:
+                raise KeyboardInterrupt
+            return status
+
+        # So that what refers to it is saved by name.
+        system.__module__, system.__qualname__ = "os", "system"
+        os.system = system
 
     def _again(self, number: int) -> None:
         if self._phase is Phase.RUNNING and self._number == number:

@@ -27,6 +27,8 @@ def folder() -> str:
     """The folder's path. Made again when somebody has cleaned it away."""
     global _folder
     if _folder is None or not os.path.isdir(_folder):
+        if _parent is not None:
+            os.makedirs(_parent, 0o700, exist_ok=True)
         _folder = tempfile.mkdtemp(prefix="prime-agent-", dir=_parent)
         atexit.register(_remove, _folder, os.getpid())
     return _folder

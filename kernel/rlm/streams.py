@@ -14,6 +14,8 @@ import threading
 import warnings
 from typing import Any
 
+from rlm.pacing import paced
+
 CHUNK_BYTES = 65536
 # stdio.h's "line buffered", in glibc and musl.
 IOLBF = 1
@@ -30,7 +32,6 @@ def install(shell: Any) -> None:
         return
     _streams.update((name, getattr(sys, name)) for name in NAMES)
     warnings.filterwarnings("ignore", message="Message serialization failed")
-    shell.events.register("pre_execute", restore)
     shell.events.register("pre_run_cell", _tell_replaced)
     for stream in _streams.values():
         if hasattr(stream, "pub_thread"):
@@ -143,8 +144,10 @@ def _show_c_output(shell: Any) -> None:
 
 def _forward(stream: Any, read_end: int, copy: int) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    # A child that floods has to wait for us, as it would for a terminal.
+    write = paced(lambda: stream)
     while chunk := os.read(read_end, CHUNK_BYTES):
-        stream.write(decoder.decode(chunk))
+        write(decoder.decode(chunk))
         try:
             os.write(copy, chunk)
         except OSError:

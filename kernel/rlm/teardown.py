@@ -136,6 +136,7 @@ def _release_signals() -> None:
 
 def _restore_signals() -> None:
     """In a process that a cell forked: it is no kernel, and its parent may end it with SIGTERM."""
+    children.end_late_fork()
     for signum in _handled:
         if signal.getsignal(signum) is _end_on_signal:
             signal.signal(signum, signal.SIG_DFL)

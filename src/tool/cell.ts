@@ -34,7 +34,9 @@ export function rewriteCell(
     ? `%%script ${quoteForShell(settings.shellPath as string)}`
     : `%%bash${cell.args}`;
   const lineBreak = cell.lineBreak || "\n";
-  const prefix = settings.commandPrefix ? `${settings.commandPrefix}${lineBreak}` : "";
+  // IPython takes the first line's indentation from all lines.
+  const indent = cell.lead.slice(cell.lead.lastIndexOf("\n") + 1);
+  const prefix = settings.commandPrefix ? `${indent}${settings.commandPrefix}${lineBreak}` : "";
   if (head === `%%bash${cell.args}` && !prefix) return code;
   return `${cell.lead}${head}${lineBreak}${prefix}${cell.body}`;
 }

@@ -51,6 +51,15 @@ class Interrupts(unittest.TestCase):
                 self.assertIn(cell.reply.get("ename"), (None, "KeyboardInterrupt", "CancelledError"))
         self.assertEqual(self.kernel.run("40 + 2").result, "42")
 
+    def test_one_that_comes_during_os_system_ends_the_cell_after_it(self) -> None:
+        msg_id = self.kernel.begin("import os; os.system('echo on; sleep 1000'); print('went on')")
+        self.kernel.wait_for_output(msg_id)
+        self.kernel.interrupt(msg_id)
+        cell = self.kernel.finish(msg_id)
+        self.assertRegex(cell.error, "^KeyboardInterrupt")
+        self.assertEqual(cell.stdout, "on\n")
+        self.assertEqual(self.kernel.run("os.system('exit 3') >> 8").result, "3")
+
     def test_at_a_cells_beginning_it_is_not_lost(self) -> None:
         for code in ("import time; time.sleep(1000)", f"{AWAIT}await asyncio.sleep(1000)", "%%bash\nsleep 1000"):
             for _ in range(50):

@@ -118,6 +118,16 @@ class ExitCode(ShellCase):
         self.kernel.run("os.environ.update(saved)")
         self.assert_shell(cell, "hi\n1\n")
 
+    def test_a_shell_cell_works_after_temporary_files_were_removed(self) -> None:
+        removal = "import os, shutil; folder = os.path.dirname(get_ipython().profile_dir.location)\n"
+        removal += "for name in os.listdir(folder): shutil.rmtree(os.path.join(folder, name), ignore_errors=True)\n"
+        removal += "shutil.rmtree(folder, ignore_errors=True)"
+        with start_kernel(bootstrap={}) as kernel:
+            kernel.run("%%bash\necho before")
+            kernel.run(removal)
+            self.assertEqual(kernel.run("%%bash\necho after").stdout, "after\n")
+            self.assertEqual(kernel.run("!echo after").stdout, "after\n")
+
     def test_a_shell_cell_works_after_cells_took_every_name(self) -> None:
         names = "print = open = list = dict = type = str = len = os = subprocess = signal = None"
         with start_kernel(bootstrap={}) as kernel:

@@ -87,6 +87,15 @@ class BrokenStreams(KernelCase):
         )
         self.assert_next_cell_runs()
 
+    def test_what_a_cell_captures_is_captured_and_needs_no_note(self) -> None:
+        cell = self.kernel.run("%%capture taken\nimport sys; print('out'); print('err', file=sys.stderr)")
+        self.assertEqual((cell.stdout, cell.stderr), ("", ""))
+        self.assertEqual(self.kernel.run("taken.stdout, taken.stderr").result, repr(("out\n", "err\n")))
+        nested = "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as held: get_ipython().run_cell('print(1)')"
+        self.assertEqual(self.kernel.run(nested).stdout, "")
+        cell = self.kernel.run("held.getvalue()")
+        self.assertEqual((cell.result, cell.stderr), (repr("1\n"), ""))
+
     def test_a_redirection_within_a_cell_needs_no_note(self) -> None:
         self.kernel.run("import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()): print(1)")
         self.assert_next_cell_runs()

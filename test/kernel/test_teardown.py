@@ -340,6 +340,20 @@ class Guard(unittest.TestCase):
             self.guard(kernel, kernel.ready["start_time"])
             self.assertEqual(kernel.process.wait(WAIT_SECONDS), 1)
 
+    def test_it_ends_the_workers_that_a_pool_has_just_replaced(self) -> None:
+        with start_kernel() as kernel:
+            kernel.run(
+                "import multiprocessing, os; pool = multiprocessing.get_context('fork').Pool(2)\n"
+                "pids = pool.map(abs, [1, 2])"
+            )
+            session = kernel.process.pid
+            kernel.host_dies()
+            self.guard(kernel, kernel.ready["start_time"])
+            kernel.process.wait(WAIT_SECONDS)
+            listing = subprocess.run(["ps", "-o", "stat=,args=", "--sid", str(session)], capture_output=True, text=True)
+            # Zombies are init's to collect.
+            self.assertEqual([line for line in listing.stdout.splitlines() if not line.startswith("Z")], [])
+
     def test_it_does_nothing_to_another_process_with_the_pid(self) -> None:
         with start_kernel() as kernel:
             self.guard(kernel, kernel.ready["start_time"] - 1)

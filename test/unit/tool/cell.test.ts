@@ -79,7 +79,7 @@ describe("settings", () => {
       name: "both, behind blank lines and indentation, with the cell's line ends",
       settings: both,
       code: "\n  %%bash\r\n  x\r\n",
-      rewritten: "\n  %%script /bin/zsh\r\nset -e\r\n  x\r\n",
+      rewritten: "\n  %%script /bin/zsh\r\n  set -e\r\n  x\r\n",
     },
     {
       name: "both, for a cell without a body",
