@@ -27,6 +27,7 @@ PARTS = (
     "no_input",
     "working_folder",
     "exits",
+    "script_runs",
     "hints",
 )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import unittest
+from pathlib import Path
 
 from support import RunningKernel, start_kernel
 
@@ -141,6 +143,21 @@ class Exits(KernelCase):
                 self.assertEqual((cell.reply["ename"], cell.reply["traceback"]), ("SystemExit", [text]))
                 self.assertEqual((cell.stdout, cell.stderr), ("", ""))
                 self.assert_next_cell_runs()
+
+    def test_a_script_that_fails_fails_its_cell_whatever_is_shown_after_it(self) -> None:
+        ways = {"raise ValueError('bad')": "ValueError: bad", "import sys; sys.exit(4)": "SystemExit: 4"}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "script.py")
+            for script, error in ways.items():
+                with self.subTest(script):
+                    path.write_text(script)
+                    cell = self.kernel.execute(f"%run {path}\ndisplay('a figure that it left')")
+                    self.assertEqual(cell.reply["status"], "error")
+                    self.assertIn(error, cell.error)
+            for script in ("x = 1", "import sys; sys.exit(0)"):
+                path.write_text(script)
+                self.assertEqual(self.kernel.execute(f"%run {path}").reply["status"], "ok")
+        self.assert_next_cell_runs()
 
     def test_a_successful_exit_is_a_success(self) -> None:
         for code in ("exit()", "quit", "exit", "import sys; sys.exit()", "import sys; sys.exit(0)"):
